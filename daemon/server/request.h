@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request on its way through the broker: decoded body, a place to answer, and cancellation when the
+ * client goes away. Lives on its session's loop; every function here on that thread.
+ */
+#ifndef KLOG_DAEMON_REQUEST_H
+#define KLOG_DAEMON_REQUEST_H
+
+#include "lib/base/arena.h"
+#include "lib/base/buf.h"
+#include "lib/loop/loop.h"
+#include "lib/wire/wire.h"
+
+struct broker;
+struct session;
+
+struct request {
+    struct broker *broker;
+    struct session *session;
+    struct loop *loop;
+    int16_t api_key, api_version;
+    int32_t correlation_id;
+    struct kstr client_id;
+    const struct wire_api *api;
+    struct rcbuf *frame;             /* the bytes; produce patches batches in place in it */
+    struct arena arena;              /* body and answer; freed with the request */
+    const void *body;                /* the decoded struct */
+    int64_t received_ms;             /* loop time */
+    /* Set by a handler that parks the request; called once if the session dies first. The handler must then stop and call
+     * request_drop(). NULL: the handler will answer anyway. */
+    void (*cancel)(struct request *r);
+    void *op;                        /* the handler's own */
+    TAILQ_ENTRY(request) link;       /* private: the session's queue, in order */
+    void *private_reply;
+};
+
+/* Exactly one of these ends the request and frees it. Replies leave in request order, whatever the order of these calls. */
+void request_reply(struct request *r, const void *response);     /* gaps' ext must be struct plog_span *: sent by sendfile, released after */
+void request_reply_none(struct request *r);                      /* acks=0 */
+void request_drop(struct request *r);                            /* after cancel */
+void request_close(struct request *r, const char *why);          /* answers nothing, closes the connection */
+
+/* What the session knows of its client (KIP-511) and its listener. */
+bool request_client_is_klog(const struct request *r);
+void request_client_software(struct request *r, struct kstr name, struct kstr version);
+const char *request_peer(const struct request *r);               /* "127.0.0.1:4711" */
+/* Host and port to advertise to this client: advertised.listeners of the listener it came in on. */
+void request_listener(const struct request *r, const char **ret_host, int32_t *ret_port);
+
+/* Handlers: one a file in daemon/api/, named handle_<api>; table in daemon/api/api.c. */
+typedef void request_handler(struct request *r);
+
+#endif

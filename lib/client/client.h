@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client of a klog (or Kafka) cluster on one loop: bootstrap, ApiVersions, metadata cache,
+ * requests to the right broker with retries. Shared by klogfs, klog and a follower's fetcher.
+ * Everything runs on the loop's thread. No call blocks, except those of sync.h.
+ */
+#ifndef KLOG_CLIENT_CLIENT_H
+#define KLOG_CLIENT_CLIENT_H
+
+#include "lib/base/kerr.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/workers.h"
+#include "lib/wire/wire.h"
+
+struct client_config {
+    const char *brokers;             /* "host:port,host:port" */
+    const char *client_id;           /* "klogfs" */
+    int64_t request_timeout_ms;      /* one attempt on one connection; default 30000 */
+    int64_t retry_backoff_ms;        /* default 100, doubled up to 1000, with jitter */
+    int64_t metadata_max_age_ms;     /* default 300000 */
+    int32_t frame_max;               /* largest response taken; default 104857600 */
+};
+
+struct client;
+struct client *client_new(struct loop *lp, struct workers *w, const struct client_config *cfg);
+void client_free(struct client *c);  /* pending calls end with -ECANCELED first */
+
+/* ---- calls ---- */
+enum client_target {
+    TARGET_ANY,                      /* any broker that answers */
+    TARGET_CONTROLLER,
+    TARGET_BROKER,                   /* call.broker_id */
+    TARGET_LEADER,                   /* of call.topic, call.partition */
+    TARGET_COORDINATOR,              /* of the group call.topic */
+};
+
+struct client_call {
+    /* the caller fills these and keeps the struct until cb or client_cancel */
+    enum client_target target;
+    int32_t broker_id;
+    const char *topic;
+    int32_t partition;
+    const struct wire_message *request;
+    const void *body;                /* encoded at each attempt, for the version agreed with that broker: keep it alive */
+    int16_t max_version;             /* -1: the newest both sides know */
+    int64_t deadline_ms;             /* loop_now_ms() scale; all attempts end by then */
+    bool once;                       /* no retry after anything was sent (-EPIPE instead) */
+    /* Judges a decoded response: a retriable kerr asks for another attempt after refreshing metadata; KERR_NONE or any other is
+     * final. NULL: everything is final. */
+    enum kerr (*judge)(struct client_call *call, int16_t version, const void *response);
+    /* rc 0: *response is the decoded struct, valid during the callback; -ETIMEDOUT (err has the last retriable kerr or 0),
+     * -ECANCELED, -EPIPE, -EPROTONOSUPPORT (the broker lacks the API or version), -ENOENT (no such topic). */
+    void (*cb)(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
+    void *user;
+    /* private */
+    struct client_call_state *state;
+};
+void client_call(struct client *c, struct client_call *call);
+/* cb is not called any more. The request may have been sent. */
+void client_cancel(struct client *c, struct client_call *call);
+bool client_call_was_sent(const struct client_call *call);   /* did any attempt reach a socket? */
+
+/* ---- metadata cache ---- */
+struct client_partition {
+    int32_t id, leader, leader_epoch;    /* leader -1: none */
+    const int32_t *replicas, *isr;
+    int32_t n_replicas, n_isr;
+    enum kerr err;
+};
+struct client_topic {
+    const char *name;
+    struct uuid id;
+    enum kerr err;
+    bool internal;
+    const struct client_partition *partitions;   /* sorted by id */
+    int32_t n_partitions;
+    int64_t fetched_ms;
+};
+/* From the cache, NULL when unknown; valid until the loop's next round. */
+const struct client_topic *client_topic(struct client *c, const char *name);
+/* Asks for one topic (or all: NULL), never creating any; cb when it has come: rc 0, or -errno. */
+struct client_refresh {
+    const char *topic;
+    int64_t deadline_ms;
+    void (*cb)(struct client_refresh *r, int rc);
+    void *user;
+    struct client_call call;             /* private */
+};
+void client_refresh(struct client *c, struct client_refresh *r);
+void client_refresh_cancel(struct client *c, struct client_refresh *r);
+/* All topics of the last "all" refresh: calls f for each. Returns the loop time of that refresh, -1 if there was none. */
+int64_t client_each_topic(struct client *c, void (*f)(void *arg, const struct client_topic *t), void *arg);
+int32_t client_controller(struct client *c);
+const char *client_cluster_id(struct client *c);
+size_t client_n_brokers(struct client *c);
+bool client_has_api(struct client *c, int16_t api_key);   /* of the last broker that told */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An epoll reactor: descriptors, timers, and tasks posted from other threads. One thread runs
+ * it; only loop_post and loop_stop may be called from others. Nothing that runs on it may block.
+ */
+#ifndef KLOG_LOOP_LOOP_H
+#define KLOG_LOOP_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+
+struct loop;
+
+struct loop *loop_new(void);             /* NULL and errno when descriptors are out */
+void loop_free(struct loop *lp);         /* not while it runs; pending tasks are dropped */
+void loop_run(struct loop *lp);          /* until loop_stop */
+void loop_stop(struct loop *lp);         /* any thread */
+void loop_run_once(struct loop *lp, int timeout_ms);   /* one round; for synchronous callers (klog) */
+bool loop_is_mine(const struct loop *lp);              /* is this the thread that runs it? */
+int64_t loop_now_ms(const struct loop *lp);            /* monotonic, read once a round */
+
+/* ---- descriptors ---- */
+struct loop_fd {
+    int fd;
+    uint32_t events;                     /* EPOLLIN | EPOLLOUT ..., level-triggered */
+    void (*cb)(struct loop_fd *w, uint32_t events);
+};
+int loop_fd_add(struct loop *lp, struct loop_fd *w);   /* caller fills the struct and owns it */
+void loop_fd_mod(struct loop *lp, struct loop_fd *w, uint32_t events);
+void loop_fd_del(struct loop *lp, struct loop_fd *w);  /* cb is never called after it, this round included */
+
+/* ---- timers ---- */
+struct timer {
+    void (*cb)(struct timer *t);
+    int64_t due_ms;                      /* loop_now_ms() scale */
+    int heap_index;                      /* private; 0 = not set. Zero-initialise the struct */
+};
+void timer_set(struct loop *lp, struct timer *t, int64_t due_ms);   /* sets or moves it */
+void timer_clear(struct loop *lp, struct timer *t);                 /* fine when it is not set */
+static inline bool timer_is_set(const struct timer *t)
+{
+    return t->heap_index != 0;
+}
+
+/* ---- tasks ---- */
+struct task {
+    void (*cb)(struct task *t);
+    STAILQ_ENTRY(task) link;
+    bool queued;                         /* private; guarded by the loop's mutex */
+};
+/* Any thread. Runs cb once on the loop's thread, soon; no effect while it is queued already. Wakes the loop. */
+void loop_post(struct loop *lp, struct task *t);
+/* Loop's thread only. After it cb does not run unless posted again. */
+void loop_cancel(struct loop *lp, struct task *t);
+
+#endif
