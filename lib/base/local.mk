@@ -1,3 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += %D%/libbase.a
-%C%_libbase_a_SOURCES =
+%C%_libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(ISAL_CFLAGS)
+%C%_libbase_a_SOURCES = \
+	%D%/arena.c %D%/arena.h \
+	%D%/attr.h \
+	%D%/buf.c %D%/buf.h \
+	%D%/check.c %D%/check.h \
+	%D%/clock.c %D%/clock.h \
+	%D%/conf.c %D%/conf.h \
+	%D%/crc32c.c %D%/crc32c.h \
+	%D%/fsutil.c %D%/fsutil.h \
+	%D%/kerr.c %D%/kerr.def %D%/kerr.h \
+	%D%/log.c %D%/log.h \
+	%D%/mem.c %D%/mem.h \
+	%D%/murmur2.c %D%/murmur2.h \
+	%D%/slice.h \
+	%D%/uuid.c %D%/uuid.h \
+	%D%/varint.h

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_LIBRARIES += %D%/libclient.a
-%C%_libclient_a_SOURCES =
+# noinst_LIBRARIES += %D%/libclient.a   comes with the first source

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_LIBRARIES += %D%/libloop.a
-%C%_libloop_a_SOURCES =
+# noinst_LIBRARIES += %D%/libloop.a   comes with the first source

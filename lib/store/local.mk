@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_LIBRARIES += %D%/libstore.a
-%C%_libstore_a_SOURCES =
+# noinst_LIBRARIES += %D%/libstore.a   comes with the first source

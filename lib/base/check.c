@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/base/check.h"
+
+#include <stdlib.h>
+
+#include "lib/base/log.h"
+
+void check_failed(const char *file, int line, const char *func, const char *cond, const char *number)
+{
+    log_error("invariant %s%sbroken: %s at=%s:%d in=%s version=%s; this is a bug in klog, please report it",
+              number, number[0] != '\0' ? " " : "", cond, file, line, func, PACKAGE_VERSION);
+    abort();
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The level is the only global of lib/: set once by main, read everywhere. */
+#include "lib/base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int level_min = LOG_LEVEL_INFO;
+
+static const char *const level_words[] = { "debug", "info", "warn", "error" };
+static const char *const level_marks[] = { "DEBUG", "INFO ", "WARN ", "ERROR" };
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&level_min, (int)level);
+}
+
+bool log_level_parse(const char *text, enum log_level *ret)
+{
+    for (size_t i = 0; i < ARRAY_LEN(level_words); i++)
+        if (strcmp(text, level_words[i]) == 0) {
+            *ret = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+bool log_enabled(enum log_level level)
+{
+    return (int)level >= atomic_load_explicit(&level_min, memory_order_relaxed);
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+    char line[2048];
+    struct timespec ts;
+    struct tm tm;
+    va_list ap;
+    int saved = errno;
+
+    if (!log_enabled(level))
+        return;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    gmtime_r(&ts.tv_sec, &tm);
+    size_t n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &tm);
+    n += (size_t)snprintf(line + n, sizeof line - n, ".%03ldZ %s ", ts.tv_nsec / 1000000, level_marks[level]);
+    errno = saved;                                  /* for %m */
+    va_start(ap, fmt);
+    int m = vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
+    va_end(ap);
+    n = MIN(n + (size_t)MAX(m, 0), sizeof line - 2);
+    line[n++] = '\n';
+    while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
+        ;
+    errno = saved;
+}
