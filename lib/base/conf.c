@@ -273,8 +273,21 @@ static char *trim(char *s)
     return s;
 }
 
+/* What conf_read_file hands to conf_read_lines. */
+struct conf_target {
+    const struct conf_table *table;
+    void *obj;
+};
+
+static int conf_set_target(void *arg, const char *name, const char *value, char *err, size_t err_size)
+{
+    struct conf_target *to = arg;
+
+    return conf_set(to->table, to->obj, name, value, err, err_size);
+}
+
 /* One line, without its end, in a properties file. */
-static int conf_read_line(const struct conf_table *t, void *obj, char *line, char *err, size_t err_size)
+static int conf_read_line(conf_setter *set, void *arg, char *line, char *err, size_t err_size)
 {
     char *text = trim(line);
 
@@ -286,7 +299,7 @@ static int conf_read_line(const struct conf_table *t, void *obj, char *line, cha
         return -EINVAL;
     }
     *sep = '\0';
-    return conf_set(t, obj, trim(text), trim(sep + 1), err, err_size);
+    return set(arg, trim(text), trim(sep + 1), err, err_size);
 }
 
 /* Joins a line that ends in a backslash with the next; returns false at the end of the file. */
@@ -315,7 +328,7 @@ static bool conf_next_line(FILE *f, char **line, size_t *cap, int *number)
     return true;
 }
 
-int conf_read_file(const struct conf_table *t, void *obj, const char *path, char *err, size_t err_size)
+int conf_read_lines(const char *path, conf_setter *set, void *arg, char *err, size_t err_size)
 {
     char *line = NULL, why[512];
     size_t cap = 0;
@@ -328,11 +341,18 @@ int conf_read_file(const struct conf_table *t, void *obj, const char *path, char
         return rc;
     }
     while (rc == 0 && conf_next_line(f, &line, &cap, &number)) {
-        rc = conf_read_line(t, obj, line, why, sizeof why);
+        rc = conf_read_line(set, arg, line, why, sizeof why);
         if (rc != 0)
             snprintf(err, err_size, "%s line %d: %s", path, number, why);
     }
     free(line);
     fclose(f);
     return rc;
+}
+
+int conf_read_file(const struct conf_table *t, void *obj, const char *path, char *err, size_t err_size)
+{
+    struct conf_target to = { t, obj };
+
+    return conf_read_lines(path, conf_set_target, &to, err, err_size);
 }

@@ -49,9 +49,8 @@ int conf_set(const struct conf_table *t, void *obj, const char *name, const char
 /* The value as text, into ret; returns its length. */
 size_t conf_get(const struct conf_key *k, const void *obj, char *ret, size_t ret_size);
 /* Reads "key = value" lines, # comments, \ continuation. Calls set for each; err has file and line. */
-int conf_read_lines(const char *path,
-                    int (*set)(void *arg, const char *name, const char *value, char *err, size_t err_size),
-                    void *arg, char *err, size_t err_size);
+typedef int conf_setter(void *arg, const char *name, const char *value, char *err, size_t err_size);
+int conf_read_lines(const char *path, conf_setter *set, void *arg, char *err, size_t err_size);
 /* The same, with conf_set. */
 int conf_read_file(const struct conf_table *t, void *obj, const char *path, char *err, size_t err_size);
 
