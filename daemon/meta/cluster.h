@@ -12,12 +12,12 @@
 #define KLOG_DAEMON_CLUSTER_H
 
 #include "daemon/replica/replica.h"
+#include "daemon/topic_config.h"
 #include "lib/base/kerr.h"
 #include "lib/base/slice.h"
 #include "lib/base/uuid.h"
 
 struct broker;
-struct topic_config;
 
 struct cluster_topic {
     char *name;
@@ -59,9 +59,6 @@ const struct cluster_topic *cluster_image_topic_by_id(const struct cluster_image
 enum kerr topic_name_check(struct kstr name, const char **ret_why);
 
 /* Changes. Any loop's thread; cb on the same loop once the image shows it (and the logs are open) or it failed. text: one line. */
-struct topic_config_entry {
-    char *key, *value;                       /* value NULL: back to the default */
-};
 struct cluster_change {
     struct loop *loop;
     void (*cb)(struct cluster_change *ch, enum kerr err, const char *text);

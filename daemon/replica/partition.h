@@ -12,14 +12,12 @@
 #include <sys/queue.h>
 
 #include "daemon/replica/replica.h"
+#include "daemon/topic_config.h"
 #include "lib/base/kerr.h"
 #include "lib/loop/loop.h"
 #include "lib/store/plog.h"
 
 struct broker;
-struct topic_config;                 /* daemon/topic_config.h: immutable, reference-counted */
-
-enum flush_policy { FLUSH_COMMIT, FLUSH_INTERVAL, FLUSH_ASYNC };
 
 /* One who waits on a partition. Owned by a delayed operation on `loop`; registered in any number of partitions. */
 struct watcher {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of broker keys, their aliases, and what cannot be said in a table. Pure but for
+ * broker_config_read_file; any thread on its own struct.
+ */
+#include "daemon/broker_config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/attr.h"
+#include "lib/base/check.h"
+
+#define I32_MAX  2147483647.0
+#define I64_MAX  9223372036854775807.0
+#define HOUR_MS  INT64_C(3600000)
+#define FIELD(f) offsetof(struct broker_config, f)
+
+static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
+static const char *const cleanup_policies[] = { "delete", "compact", NULL };
+static const char *const timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
+static const char *const compression_types[] = { "producer", NULL };
+static const char *const flush_policies[] = { "commit", "interval", "async", NULL };
+
+/* name, type, default, min, max, choices, field, doc, needs a restart */
+static const struct conf_key keys[] = {
+    { "broker.id", CONF_INT, "-1", -1, I32_MAX, NULL, FIELD(broker_id),
+      "Number of this broker in its cluster. -1 takes the number the log directories were made with, 1 in "
+      "new ones. "
+      "Alias: node.id.",
+      true },
+    { "cluster.id", CONF_STRING, "", 0, 0, NULL, FIELD(cluster_id),
+      "Cluster that the log directories must belong to. Empty takes theirs; new directories get a new one.",
+      true },
+    { "listeners", CONF_STRING, "PLAINTEXT://127.0.0.1:9092", 0, 0, NULL, FIELD(listeners),
+      "Where to listen, as NAME://host:port, separated by commas. No host: all addresses. Port 0: any free "
+      "port.",
+      true },
+    { "advertised.listeners", CONF_STRING, "", 0, 0, NULL, FIELD(advertised_listeners),
+      "What clients are told to connect to, by listener name. A listener without an entry advertises its own "
+      "host, "
+      "or, listening on all addresses, the one at which the client reached it.",
+      true },
+    { "log.dirs", CONF_STRING, "/var/lib/klog", 0, 0, NULL, FIELD(log_dirs),
+      "Directories that hold the data, separated by commas. Alias: log.dir.", true },
+    { "log.level", CONF_ENUM, "info", 0, 0, log_levels, FIELD(log_level),
+      "The least important messages that klogd writes to standard error.", false },
+
+    { "num.network.threads", CONF_INT, "0", 0, 256, NULL, FIELD(num_network_threads),
+      "Threads that serve connections. 0: one a core, at most 8.", true },
+    { "num.io.threads", CONF_INT, "8", 1, 256, NULL, FIELD(num_io_threads),
+      "Threads for work that waits for the disk.", true },
+    { "socket.request.max.bytes", CONF_INT, "104857600", 1024, I32_MAX, NULL, FIELD(socket_request_max_bytes),
+      "A larger request closes its connection.", true },
+    { "socket.send.buffer.bytes", CONF_INT, "-1", -1, I32_MAX, NULL, FIELD(socket_send_buffer_bytes),
+      "SO_SNDBUF of each connection. -1: the kernel's choice.", true },
+    { "socket.receive.buffer.bytes", CONF_INT, "-1", -1, I32_MAX, NULL, FIELD(socket_receive_buffer_bytes),
+      "SO_RCVBUF of each connection. -1: the kernel's choice.", true },
+    { "connections.max.idle.ms", CONF_LONG, "600000", 0, I64_MAX, NULL, FIELD(connections_max_idle_ms),
+      "A connection without a request for this long is closed. 0: never.", true },
+    { "max.connections", CONF_INT, "2147483647", 1, I32_MAX, NULL, FIELD(max_connections),
+      "Connections accepted at the same time; more are closed at once.", true },
+    { "queued.max.requests", CONF_INT, "500", 1, 65536, NULL, FIELD(queued_max_requests),
+      "Requests of one connection that may be under way; no more are read until some are answered.", true },
+
+    { "num.partitions", CONF_INT, "1", 1, 10000, NULL, FIELD(num_partitions),
+      "Partitions of a topic created without a number.", true },
+    { "default.replication.factor", CONF_INT, "1", 1, 32, NULL, FIELD(default_replication_factor),
+      "Replicas of a topic created without a number.", true },
+    { "auto.create.topics.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(auto_create_topics_enable),
+      "A client that asks for an unknown topic and allows its creation creates it.", true },
+    { "delete.topic.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(delete_topic_enable),
+      "Topics may be deleted.", true },
+
+    { "message.max.bytes", CONF_INT, "1048588", 0, I32_MAX, NULL, FIELD(message_max_bytes),
+      "Largest record batch, as it is on the wire. Topics: max.message.bytes.", false },
+    { "min.insync.replicas", CONF_INT, "1", 1, 32, NULL, FIELD(min_insync_replicas),
+      "Replicas that must be in sync for a write with acks=all. Topics: min.insync.replicas.", false },
+    { "log.segment.bytes", CONF_LONG, "1073741824", 1024, I32_MAX, NULL, FIELD(log_segment_bytes),
+      "A segment file that would grow larger is closed. Topics: segment.bytes.", false },
+    { "log.roll.ms", CONF_LONG, "-1", -1, I64_MAX, NULL, FIELD(log_roll_ms),
+      "A segment older than this is closed. -1: log.roll.hours counts. Topics: segment.ms.", false },
+    { "log.roll.hours", CONF_INT, "168", 1, I32_MAX, NULL, FIELD(log_roll_hours),
+      "The same in hours, when log.roll.ms is not set.", false },
+    { "log.index.interval.bytes", CONF_INT, "4096", 0, I32_MAX, NULL, FIELD(log_index_interval_bytes),
+      "Bytes of log between two index entries. Topics: index.interval.bytes.", false },
+    { "log.retention.ms", CONF_LONG, "-1", -1, I64_MAX, NULL, FIELD(log_retention_ms),
+      "Closed segments whose newest record is older are deleted. -1: for ever; not set: "
+      "log.retention.minutes counts. "
+      "Topics: retention.ms.",
+      false },
+    { "log.retention.minutes", CONF_INT, "-1", -1, I32_MAX, NULL, FIELD(log_retention_minutes),
+      "The same in minutes; not set: log.retention.hours counts.", false },
+    { "log.retention.hours", CONF_INT, "168", -1, I32_MAX, NULL, FIELD(log_retention_hours),
+      "The same in hours, when neither of the finer units is set.", false },
+    { "log.retention.bytes", CONF_LONG, "-1", -1, I64_MAX, NULL, FIELD(log_retention_bytes),
+      "The oldest segments of a partition larger than this are deleted. -1: no limit. Topics: "
+      "retention.bytes.",
+      false },
+    { "log.cleanup.policy", CONF_LIST, "delete", 0, 0, cleanup_policies, FIELD(log_cleanup_policy),
+      "What happens to old records: delete by age and size; compact keeps the newest of each key, so that "
+      "every "
+      "record needs one. Topics: cleanup.policy.",
+      false },
+    { "log.message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, timestamp_types,
+      FIELD(log_message_timestamp_type),
+      "Whose time a record carries: the producer's or the broker's. Topics: message.timestamp.type.", false },
+    { "log.message.timestamp.before.max.ms", CONF_LONG, "9223372036854775807", 0, I64_MAX, NULL,
+      FIELD(log_message_timestamp_before_max_ms),
+      "A producer's time further in the past is refused. Topics: message.timestamp.before.max.ms.", false },
+    { "log.message.timestamp.after.max.ms", CONF_LONG, "3600000", 0, I64_MAX, NULL,
+      FIELD(log_message_timestamp_after_max_ms),
+      "A producer's time further in the future is refused. Topics: message.timestamp.after.max.ms.", false },
+    { "compression.type", CONF_ENUM, "producer", 0, 0, compression_types, FIELD(compression_type),
+      "Batches are kept as the producer compressed them. Topics: compression.type.", false },
+    { "flush.policy", CONF_ENUM, "commit", 0, 0, flush_policies, FIELD(flush_policy),
+      "When records go to the disk: commit, before they are acknowledged or seen; interval, every "
+      "log.flush.interval.messages or .ms, seen and acknowledged after that; async, when the kernel likes, "
+      "as in Kafka. "
+      "Topics: flush.policy.",
+      false },
+    { "log.flush.interval.messages", CONF_LONG, "10000", 1, I64_MAX, NULL, FIELD(log_flush_interval_messages),
+      "Under flush.policy=interval: flush after this many records. Topics: flush.messages.", false },
+    { "log.flush.interval.ms", CONF_LONG, "1000", 1, I64_MAX, NULL, FIELD(log_flush_interval_ms),
+      "Under flush.policy=interval: flush what has waited this long. Topics: flush.ms.", false },
+
+    { "log.retention.check.interval.ms", CONF_LONG, "300000", 1, I64_MAX, NULL,
+      FIELD(log_retention_check_interval_ms), "Time between two looks for segments to delete.", true },
+    { "producer.id.expiration.ms", CONF_LONG, "86400000", 1, I64_MAX, NULL, FIELD(producer_id_expiration_ms),
+      "An idempotent producer that was silent for this long is forgotten.", true },
+};
+static_assert(ARRAY_LEN(keys) <= BROKER_CONFIG_KEYS_MAX, "broker_config.set is too small");
+
+const struct conf_table broker_config_table = { keys, ARRAY_LEN(keys), "broker" };
+
+static const char *real_name(const char *name)
+{
+    static const char *const alias[][2] = { { "node.id", "broker.id" }, { "log.dir", "log.dirs" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(alias); i++)
+        if (strcmp(name, alias[i][0]) == 0)
+            return alias[i][1];
+    return name;
+}
+
+void broker_config_init(struct broker_config *c)
+{
+    memset(c, 0, sizeof *c);
+    conf_defaults(&broker_config_table, c);
+}
+
+void broker_config_done(struct broker_config *c)
+{
+    conf_done(&broker_config_table, c);
+}
+
+void broker_config_copy(struct broker_config *dst, const struct broker_config *src)
+{
+    conf_copy(&broker_config_table, dst, src, sizeof *src);
+}
+
+const struct conf_key *broker_config_find(const char *name)
+{
+    return conf_find(&broker_config_table, real_name(name));
+}
+
+static size_t key_index(const struct conf_key *k)
+{
+    KCHECK(k >= keys && k < keys + ARRAY_LEN(keys));
+    return (size_t)(k - keys);
+}
+
+bool broker_config_is_set(const struct broker_config *c, const struct conf_key *k)
+{
+    size_t i = key_index(k);
+    return (c->set[i / 64] >> (i % 64) & 1) != 0;
+}
+
+int broker_config_set(struct broker_config *c, const char *name, const char *value, char *err,
+                      size_t err_size)
+{
+    name = real_name(name);
+    int rc = conf_set(&broker_config_table, c, name, value, err, err_size);
+    if (rc < 0)
+        return rc;
+
+    size_t i = key_index(conf_find(&broker_config_table, name));
+    c->set[i / 64] |= UINT64_C(1) << (i % 64);
+    return 0;
+}
+
+static int set_line(void *arg, const char *name, const char *value, char *err, size_t err_size)
+{
+    return broker_config_set(arg, name, value, err, err_size);
+}
+
+int broker_config_read_file(struct broker_config *c, const char *path, char *err, size_t err_size)
+{
+    return conf_read_lines(path, set_line, c, err, err_size);
+}
+
+static bool is_given(const struct broker_config *c, const char *name)
+{
+    return broker_config_is_set(c, broker_config_find(name));
+}
+
+int64_t broker_config_retention_ms(const struct broker_config *c)
+{
+    if (is_given(c, "log.retention.ms"))
+        return c->log_retention_ms;
+    if (is_given(c, "log.retention.minutes"))
+        return c->log_retention_minutes < 0 ? -1 : c->log_retention_minutes * INT64_C(60000);
+    return c->log_retention_hours < 0 ? -1 : c->log_retention_hours * HOUR_MS;
+}
+
+int64_t broker_config_roll_ms(const struct broker_config *c)
+{
+    return c->log_roll_ms > 0 ? c->log_roll_ms : c->log_roll_hours * HOUR_MS;
+}
+
+int32_t broker_config_network_threads(const struct broker_config *c)
+{
+    if (c->num_network_threads > 0)
+        return c->num_network_threads;
+
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return (int32_t)MAX(1, MIN(cores, 8));
+}
+
+int broker_config_check(const struct broker_config *c, char *err, size_t err_size)
+{
+    if (c->log_roll_ms == 0) {
+        snprintf(err, err_size,
+                 "log.roll.ms=0 is not possible: give at least 1, or -1 to use log.roll.hours");
+        return -EINVAL;
+    }
+    if (c->log_dirs[0] == '\0') {
+        snprintf(err, err_size, "log.dirs is empty: name at least one directory for the data");
+        return -EINVAL;
+    }
+    if (c->log_cleanup_policy[0] == '\0') {
+        snprintf(err, err_size, "log.cleanup.policy is empty: give delete, compact or both");
+        return -EINVAL;
+    }
+
+    struct broker_listener *ls;
+    size_t n;
+    int rc = broker_config_listeners(c, &ls, &n, err, err_size);
+    if (rc == 0)
+        broker_listeners_free(ls, n);
+    return rc;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of topic keys and where their defaults come from. Pure; any thread.
+ */
+#include "daemon/topic_config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/broker_config.h"
+#include "lib/base/attr.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+#define I32_MAX   2147483647.0
+#define I64_MAX   9223372036854775807.0
+#define FIELD(f)  offsetof(struct topic_config, f)
+#define VALUE_MAX 256
+
+static const char *const cleanup_policies[] = { "delete", "compact", NULL };
+static const char *const timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
+static const char *const compression_types[] = { "producer", NULL };
+static const char *const flush_policies[] = { "commit", "interval", "async", NULL };
+
+static const struct conf_key keys[] = {
+    { "cleanup.policy", CONF_LIST, "delete", 0, 0, cleanup_policies, FIELD(cleanup_policy),
+      "What happens to old records: delete by age and size; compact keeps the newest of each key, so that "
+      "every "
+      "record needs one.",
+      false },
+    { "compression.type", CONF_ENUM, "producer", 0, 0, compression_types, FIELD(compression_type),
+      "Batches are kept as the producer compressed them.", false },
+    { "max.message.bytes", CONF_INT, "1048588", 0, I32_MAX, NULL, FIELD(max_message_bytes),
+      "Largest record batch, as it is on the wire.", false },
+    { "message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, timestamp_types, FIELD(timestamp_type),
+      "Whose time a record carries: the producer's or the broker's.", false },
+    { "message.timestamp.before.max.ms", CONF_LONG, "9223372036854775807", 0, I64_MAX, NULL,
+      FIELD(timestamp_before_max_ms), "A producer's time further in the past is refused.", false },
+    { "message.timestamp.after.max.ms", CONF_LONG, "3600000", 0, I64_MAX, NULL, FIELD(timestamp_after_max_ms),
+      "A producer's time further in the future is refused.", false },
+    { "min.insync.replicas", CONF_INT, "1", 1, 32, NULL, FIELD(min_insync_replicas),
+      "Replicas that must be in sync for a write with acks=all.", false },
+    { "retention.ms", CONF_LONG, "604800000", -1, I64_MAX, NULL, FIELD(plog.retention_ms),
+      "Closed segments whose newest record is older are deleted. -1: never for their age.", false },
+    { "retention.bytes", CONF_LONG, "-1", -1, I64_MAX, NULL, FIELD(plog.retention_bytes),
+      "The oldest segments of a partition larger than this are deleted. -1: no limit.", false },
+    { "segment.bytes", CONF_LONG, "1073741824", 1024, I32_MAX, NULL, FIELD(plog.segment_bytes),
+      "A segment file that would grow larger is closed and a new one begun.", false },
+    { "segment.ms", CONF_LONG, "604800000", 1, I64_MAX, NULL, FIELD(plog.segment_ms),
+      "A segment older than this is closed.", false },
+    { "index.interval.bytes", CONF_INT, "4096", 0, I32_MAX, NULL, FIELD(plog.index_interval_bytes),
+      "Bytes of log between two index entries.", false },
+    { "flush.policy", CONF_ENUM, "commit", 0, 0, flush_policies, FIELD(flush_policy),
+      "When records go to the disk: commit, before they are acknowledged or seen; interval, every "
+      "flush.messages or "
+      "flush.ms, seen and acknowledged after that; async, when the kernel likes, as in Kafka.",
+      false },
+    { "flush.messages", CONF_LONG, "10000", 1, I64_MAX, NULL, FIELD(flush_messages),
+      "Under flush.policy=interval: flush after this many records.", false },
+    { "flush.ms", CONF_LONG, "1000", 1, I64_MAX, NULL, FIELD(flush_ms),
+      "Under flush.policy=interval: flush what has waited this long.", false },
+};
+static_assert(ARRAY_LEN(keys) <= 64, "topic_config.set is too small");
+
+const struct conf_table topic_config_table = { keys, ARRAY_LEN(keys), "topic" };
+
+/* The broker keys behind each topic key, strongest first, in the order of the table. */
+static const char *const synonyms[ARRAY_LEN(keys)][4] = {
+    { "log.cleanup.policy" },
+    { "compression.type" },
+    { "message.max.bytes" },
+    { "log.message.timestamp.type" },
+    { "log.message.timestamp.before.max.ms" },
+    { "log.message.timestamp.after.max.ms" },
+    { "min.insync.replicas" },
+    { "log.retention.ms", "log.retention.minutes", "log.retention.hours" },
+    { "log.retention.bytes" },
+    { "log.segment.bytes" },
+    { "log.roll.ms", "log.roll.hours" },
+    { "log.index.interval.bytes" },
+    { "flush.policy" },
+    { "log.flush.interval.messages" },
+    { "log.flush.interval.ms" },
+};
+
+static size_t key_index(const struct conf_key *k)
+{
+    KCHECK(k >= keys && k < keys + ARRAY_LEN(keys));
+    return (size_t)(k - keys);
+}
+
+const char *const *topic_config_synonyms(const struct conf_key *k)
+{
+    return synonyms[key_index(k)];
+}
+
+bool topic_config_is_set(const struct topic_config *c, const struct conf_key *k)
+{
+    return (c->set >> key_index(k) & 1) != 0;
+}
+
+/* Every default goes through the text of the broker's key, so both tables must agree on ranges and words. */
+static void take_defaults(struct topic_config *c, const struct broker_config *b)
+{
+    char text[VALUE_MAX], err[VALUE_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (synonyms[i][1] != NULL)
+            continue; /* has several units: below */
+        conf_get(broker_config_find(synonyms[i][0]), b, text, sizeof text);
+        KCHECK(conf_set(&topic_config_table, c, keys[i].name, text, err, sizeof err) == 0);
+    }
+    c->plog.retention_ms = broker_config_retention_ms(b);
+    c->plog.segment_ms = broker_config_roll_ms(b);
+    c->plog.producer_expiry_ms = b->producer_id_expiration_ms;
+}
+
+static int take_entry(struct topic_config *c, const struct topic_config_entry *e, char *err, size_t err_size)
+{
+    if (e->value == NULL && conf_find(&topic_config_table, e->key) != NULL)
+        return 0;
+    int rc = conf_set(&topic_config_table, c, e->key, e->value == NULL ? "" : e->value, err, err_size);
+    if (rc < 0)
+        return rc;
+    c->set |= UINT64_C(1) << key_index(conf_find(&topic_config_table, e->key));
+    return 0;
+}
+
+static bool list_has(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *s = list; *s != '\0'; s += strcspn(s, ",")) {
+        s += strspn(s, ", ");
+        if (strncmp(s, word, n) == 0 && strchr(", ", s[n]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static int derive(struct topic_config *c, char *err, size_t err_size)
+{
+    c->compact = c->plog.compact_policy = list_has(c->cleanup_policy, "compact");
+    c->delete_ = c->plog.delete_policy = list_has(c->cleanup_policy, "delete");
+    c->log_append_time = c->timestamp_type == 1;
+    if (c->compact || c->delete_)
+        return 0;
+
+    snprintf(err, err_size, "cleanup.policy: \"%s\" names no policy; give delete, compact or both",
+             c->cleanup_policy);
+    return -EINVAL;
+}
+
+struct topic_config *topic_config_new(const struct broker_config *defaults,
+                                      const struct topic_config_entry *entries, size_t n, char *err,
+                                      size_t err_size)
+{
+    struct topic_config *c = xcalloc(1, sizeof *c);
+    int rc = 0;
+
+    atomic_init(&c->refs, 1);
+    conf_defaults(&topic_config_table, c);
+    take_defaults(c, defaults);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = take_entry(c, &entries[i], err, err_size);
+    if (rc == 0)
+        rc = derive(c, err, err_size);
+    if (rc == 0)
+        return c;
+
+    topic_config_unref(c);
+    return NULL;
+}
+
+struct topic_config *topic_config_ref(struct topic_config *c)
+{
+    KCHECK(atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed) > 0);
+    return c;
+}
+
+void topic_config_unref(struct topic_config *c)
+{
+    if (c == NULL || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    conf_done(&topic_config_table, c);
+    free(c);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A topic's configuration: Kafka's key names, one table. Immutable once made and shared by reference:
+ * a change makes a new one. What the topic does not set itself comes from the broker's defaults.
+ */
+#ifndef KLOG_DAEMON_TOPIC_CONFIG_H
+#define KLOG_DAEMON_TOPIC_CONFIG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/conf.h"
+#include "lib/store/plog.h"
+
+struct broker_config;
+
+enum flush_policy { FLUSH_COMMIT, FLUSH_INTERVAL, FLUSH_ASYNC }; /* order of the words in the table */
+enum compression_type { COMPRESSION_PRODUCER };
+
+struct topic_config {
+    atomic_int refs;
+    struct plog_config plog;
+    int32_t max_message_bytes, min_insync_replicas;
+    bool log_append_time;
+    int64_t timestamp_before_max_ms, timestamp_after_max_ms;
+    enum flush_policy flush_policy;
+    int64_t flush_messages, flush_ms;
+    int compression_type;  /* enum compression_type */
+    bool compact, delete_; /* as in plog.compact_policy, plog.delete_policy */
+
+    char *cleanup_policy; /* as text; the two flags above are made from it */
+    int timestamp_type;   /* 0 CreateTime, 1 LogAppendTime */
+    uint64_t set;         /* bit i: key i of the table is the topic's own, not the broker's */
+};
+
+extern const struct conf_table topic_config_table;
+
+struct topic_config_entry {
+    char *key, *value; /* value NULL: back to the default */
+};
+/* One reference; NULL and one line in err when an entry is unknown or its value is bad. */
+struct topic_config *topic_config_new(const struct broker_config *defaults,
+                                      const struct topic_config_entry *entries, size_t n, char *err,
+                                      size_t err_size);
+struct topic_config *topic_config_ref(struct topic_config *c);
+void topic_config_unref(struct topic_config *c); /* NULL is fine */
+
+bool topic_config_is_set(const struct topic_config *c, const struct conf_key *k);
+/* The broker keys that k's default comes from, strongest first; NULL-terminated. */
+const char *const *topic_config_synonyms(const struct conf_key *k);
+
+#endif
