@@ -26,9 +26,9 @@ AC_DEFUN([KLOG_TRY_FLAG], [
 AC_DEFUN([KLOG_WARNINGS], [
   AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [warnings are errors, for CI])])
   WARN_CFLAGS=
-  m4_foreach_w([f], [-Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes
+  m4_foreach_w([klog_flag], [-Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes
       -Wold-style-definition -Wvla -Wwrite-strings -Wundef -Wformat=2 -Wthread-safety],
-    [KLOG_TRY_FLAG(f)])
+    [KLOG_TRY_FLAG(klog_flag)])
   AS_IF([test "x$enable_werror" = xyes], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
   AC_SUBST([WARN_CFLAGS])
 ])

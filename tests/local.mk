@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Unit tests mirror the tree: tests/unit/ROOM/test_x.c. Their programs answer with the exit status (run-cmocka maps any
-# number of failures to 1, since automake reads 77 and 99 as "skipped" and "hard error").
+# Three groups. `make check` runs what needs no rights: unit tests, which mirror the tree as tests/unit/ROOM/test_x.c, and the
+# checks of the sources. `make check-all` adds the scripts that start the real programs, each in namespaces of its own
+# (tests/lib/run): system, compat, crash; also alone as check-system, check-compat, check-crash.
+TEST_EXTENSIONS = .t .sh
+# cmocka answers with the number of failures; automake reads 77 and 99 as "skipped" and "hard error".
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-cmocka
+SH_LOG_COMPILER = bash
+T_LOG_COMPILER = bash $(top_srcdir)/tests/lib/run
+AM_TESTS_ENVIRONMENT = BUILDDIR='$(abs_top_builddir)'; export BUILDDIR;
+
 EXTRA_DIST += tests/run-cmocka tests/unit/unit.h
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(top_srcdir)/tests/unit
 UNIT_TESTS =
@@ -17,3 +24,40 @@ if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
+
+STATIC_TESTS = tests/check-layers.sh tests/check-style.sh
+TESTS += $(STATIC_TESTS)
+EXTRA_DIST += $(STATIC_TESTS)
+
+TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/lsan.supp \
+    tests/lib/kwire.py tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py
+SYSTEM_TESTS =
+COMPAT_TESTS =
+CRASH_TESTS =
+include tests/system/local.mk
+include tests/compat/local.mk
+include tests/crash/local.mk
+EXTRA_DIST += $(TEST_LIBRARY) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(CRASH_TESTS)
+
+PROGRAMS_UNDER_TEST = $(bin_PROGRAMS) $(sbin_PROGRAMS)
+check-system: $(PROGRAMS_UNDER_TEST)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(SYSTEM_TESTS)'
+check-compat: $(PROGRAMS_UNDER_TEST)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(COMPAT_TESTS)'
+check-crash: $(PROGRAMS_UNDER_TEST)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS)'
+# The ones that put load on the daemon's threads, for the thread sanitizer.
+THREAD_TESTS = tests/system/001-start-and-stop.t
+check-threads: $(PROGRAMS_UNDER_TEST)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS)'
+check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(TESTS) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(CRASH_TESTS)'
+.PHONY: check-system check-compat check-crash check-threads check-all
+
+# What a run leaves beside automake's own TEST_LOGS.
+clean-results:
+	rm -rf tests/tmp
+	find . -name '*.trs' -exec rm -f {} +
+	rm -f tests/*/*.log
+clean-local: clean-results
+.PHONY: clean-results

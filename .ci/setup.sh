@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Shared by ./quickstart, ./check and .ci/run: packages, a build, the count of results. Sourced with $top set.
+
+say() { printf '%s\n' "$*"; }
+
+# packages GROUP...: the names of those not installed yet
+packages_missing() {
+    local name
+    for name in $(sed -n "s/^\($(IFS='|'; echo "$*" | sed 's/|/\\|/g')\) //p" "$top/.ci/packages"); do
+        dpkg-query -W -f '${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed || echo "$name"
+    done
+}
+
+# packages_install GROUP...: installs what is missing; as an ordinary user says what that is and goes on
+packages_install() {
+    local missing
+    command -v dpkg-query >/dev/null || return 0
+    mapfile -t missing < <(packages_missing "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        say "Missing packages (as root: apt-get install ${missing[*]})"
+        return 0
+    fi
+    say "Installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt_try() { apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" </dev/null >"$top/.apt.log" 2>&1; }
+    apt_try || { apt-get update </dev/null >/dev/null 2>&1 && apt_try; } || {
+        tail -n 20 "$top/.apt.log"
+        rm -f "$top/.apt.log"
+        return 1
+    }
+    rm -f "$top/.apt.log"
+}
+
+# build_tree DIR [configure arguments]: configures DIR when it is new or they changed, then builds everything in it
+build_tree() {
+    local dir=$1 wanted
+    shift
+    wanted="$*"
+    [ -x "$top/configure" ] && [ "$top/configure" -nt "$top/configure.ac" ] || (cd "$top" && ./autogen.sh >/dev/null 2>"$top/.autogen.log") || {
+        cat "$top/.autogen.log"
+        return 1
+    }
+    rm -f "$top/.autogen.log"
+    mkdir -p "$dir"
+    if [ ! -f "$dir/Makefile" ] || [ "$wanted" != "$(cat "$dir/.configured" 2>/dev/null)" ]; then
+        (cd "$dir" && "$top/configure" -q "$@") || return 1
+        echo "$wanted" >"$dir/.configured"
+    fi
+    make -s -C "$dir" -j"$(nproc)" all || return 1
+}
+
+# results DIR: from the .trs files of the last run, "passed failed skipped"; failures and skips are told on the way
+results() {
+    local trs name passed=0 failed=0 skipped=0
+    while read -r trs; do
+        name=${trs#"$1"/}
+        name=${name%.trs}
+        case $(sed -n 's/^:global-test-result: //p' "$trs") in
+        PASS) passed=$((passed + 1)) ;;
+        SKIP)
+            skipped=$((skipped + 1))
+            say "skipped: $name: $(sed -n 's/^SKIP: //p' "${trs%.trs}.log" | tail -n1)" >&2
+            ;;
+        *)
+            failed=$((failed + 1))
+            say "FAILED: $name (${trs%.trs}.log)" >&2
+            ;;
+        esac
+    done < <(find "$1" -name '*.trs' -not -path '*/tests/tmp/*' | sort)
+    echo "$passed $failed $skipped"
+}
