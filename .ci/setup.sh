@@ -33,18 +33,25 @@ packages_install() {
     rm -f "$top/.apt.log"
 }
 
+build_files_changed() {
+    [ ! -x "$top/configure" ] || [ -n "$(find "$top" -maxdepth 5 \( -name 'build*' -prune -o -name '*.mk' -o -name '*.am' -o -name '*.m4' -o \
+        -name configure.ac \) -newer "$top/configure" ! -name aclocal.m4 -type f -print -quit)" ]
+}
+
 # build_tree DIR [configure arguments]: configures DIR when it is new or they changed, then builds everything in it
 build_tree() {
     local dir=$1 wanted
     shift
     wanted="$*"
-    [ -x "$top/configure" ] && [ "$top/configure" -nt "$top/configure.ac" ] || (cd "$top" && ./autogen.sh >/dev/null 2>"$top/.autogen.log") || {
-        cat "$top/.autogen.log"
-        return 1
-    }
-    rm -f "$top/.autogen.log"
+    if build_files_changed; then
+        (cd "$top" && ./autogen.sh >/dev/null 2>.autogen.log) || {
+            cat "$top/.autogen.log"
+            return 1
+        }
+        rm -f "$top/.autogen.log"
+    fi
     mkdir -p "$dir"
-    if [ ! -f "$dir/Makefile" ] || [ "$wanted" != "$(cat "$dir/.configured" 2>/dev/null)" ]; then
+    if [ ! -f "$dir/Makefile" ] || [ "$top/configure" -nt "$dir/config.status" ] || [ "$wanted" != "$(cat "$dir/.configured" 2>/dev/null)" ]; then
         (cd "$dir" && "$top/configure" -q "$@") || return 1
         echo "$wanted" >"$dir/.configured"
     fi
