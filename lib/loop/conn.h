@@ -37,8 +37,9 @@ struct conn *conn_new(struct loop *lp, int fd, const struct conn_ops *ops, const
 /* Starts to connect to a numeric address (use resolve.h for names); result by connected or closed. */
 struct conn *conn_connect(struct loop *lp, const struct sockaddr *sa, unsigned sa_len, const struct conn_ops *ops,
                           const struct conn_limits *limits, void *user);
-void conn_close(struct conn *c);                      /* drops queued output; freed when it is safe */
-void conn_close_after_output(struct conn *c);
+/* Neither of these is followed by any callback of ops; the conn is freed when it is safe (after this round at the earliest). */
+void conn_close(struct conn *c);                      /* drops queued output */
+void conn_close_after_output(struct conn *c);         /* or when the peer takes nothing for 10 s */
 void *conn_user(const struct conn *c);
 struct loop *conn_loop(const struct conn *c);
 const char *conn_peer(const struct conn *c);          /* "127.0.0.1:4711" */
@@ -46,7 +47,7 @@ int conn_local_address(const struct conn *c, char *host, size_t host_size);  /* 
 
 /* Output is queued and sent at the end of the round (or by conn_flush): many small replies share a writev. */
 void conn_send(struct conn *c, struct rcbuf *b, size_t from, size_t n);      /* takes its own reference */
-/* release(owner) is called when the piece has gone out or the connection died. */
+/* release(owner) is called once, when the piece has gone out or the connection died; it must not touch c. */
 void conn_send_file(struct conn *c, int fd, int64_t at, int64_t n, void (*release)(void *owner), void *owner);
 void conn_flush(struct conn *c);
 size_t conn_output_bytes(const struct conn *c);       /* queued, not yet sent */

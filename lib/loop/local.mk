@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# noinst_LIBRARIES += %D%/libloop.a   comes with the first source
+noinst_LIBRARIES += %D%/libloop.a
+%C%_libloop_a_SOURCES = \
+	%D%/conn.c %D%/conn.h %D%/conn_in.c %D%/conn_int.h %D%/conn_out.c \
+	%D%/loop.c %D%/loop.h %D%/loop_int.h \
+	%D%/resolve.c %D%/workers.c %D%/workers.h

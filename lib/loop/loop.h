@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An epoll reactor: descriptors, timers, and tasks posted from other threads. One thread runs
- * it; only loop_post and loop_stop may be called from others. Nothing that runs on it may block.
+ * it; only loop_post, loop_stop and loop_is_mine may be called from others. Nothing that runs on it
+ * may block. loop_run blocks SIGPIPE on its thread, since sendfile has no MSG_NOSIGNAL.
  */
 #ifndef KLOG_LOOP_LOOP_H
 #define KLOG_LOOP_LOOP_H

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reactor: one round waits for descriptors, then runs their callbacks, due timers, posted
+ * tasks and what was put off to the end of the round, in this order.
+ *
+ * Everything is touched by the loop's thread alone, except what stands under "guarded by mu".
+ * Invariants: a callback may delete any descriptor, timer or task, its own included; what was
+ * deleted is not called any more, this round included. A round does a bounded amount of work:
+ * what callbacks add to a queue waits for the next round.
+ */
+#include "lib/loop/loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/loop/loop_int.h"
+
+enum { EVENTS_MAX = 256 };
+
+struct loop {
+    int epfd;
+    struct loop_fd wake;                 /* eventfd: a task or a stop came from another thread */
+    _Atomic(pthread_t) owner;            /* read by any thread (loop_is_mine) */
+    int64_t now_ms;
+
+    struct epoll_event events[EVENTS_MAX];
+    int n_events, next_event;            /* of this round; the ones before next_event are done */
+
+    struct timer **heap;                 /* heap[1 .. n_timers]; the earliest is at 1 */
+    size_t n_timers, heap_cap;
+
+    TAILQ_HEAD(, deferred) deferred;
+    size_t n_deferred;
+
+    uint8_t *scratch;
+    struct rcbuf *cache[LOOP_CACHE_SLOTS];
+    unsigned cache_hand;                 /* slot to give up next */
+
+    pthread_mutex_t mu;
+    STAILQ_HEAD(, task) tasks;           /* guarded by mu */
+    size_t n_tasks;                      /* guarded by mu */
+    bool sleeping;                       /* guarded by mu: in epoll_wait, so a post has to write to the eventfd */
+    bool stop;                           /* guarded by mu */
+};
+
+/* ---- waking ---- */
+static void loop_wake_locked(struct loop *lp)
+{
+    if (!lp->sleeping)
+        return;
+    lp->sleeping = false;
+    uint64_t one = 1;
+    while (write(lp->wake.fd, &one, sizeof one) < 0 && errno == EINTR)
+        continue;
+}
+
+static void loop_on_wake(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    uint64_t n;
+    while (read(w->fd, &n, sizeof n) < 0 && errno == EINTR)
+        continue;
+}
+
+/* ---- life ---- */
+static int loop_open(struct loop *lp)
+{
+    lp->epfd = epoll_create1(EPOLL_CLOEXEC);
+    if (lp->epfd < 0)
+        return -errno;
+    lp->wake = (struct loop_fd){ .events = EPOLLIN, .cb = loop_on_wake };
+    lp->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (lp->wake.fd < 0)
+        return -errno;
+    return loop_fd_add(lp, &lp->wake);
+}
+
+struct loop *loop_new(void)
+{
+    struct loop *lp = xcalloc(1, sizeof *lp);
+    lp->wake.fd = -1;
+    lp->now_ms = clock_mono_ms();
+    atomic_store(&lp->owner, pthread_self());
+    pthread_mutex_init(&lp->mu, NULL);
+    STAILQ_INIT(&lp->tasks);
+    TAILQ_INIT(&lp->deferred);
+
+    int rc = loop_open(lp);
+    if (rc < 0) {
+        loop_free(lp);
+        errno = -rc;
+        return NULL;
+    }
+    return lp;
+}
+
+void loop_free(struct loop *lp)
+{
+    if (lp == NULL)
+        return;
+    /* Closed connections free themselves at the end of a round: this is the last one. */
+    for (struct deferred *d; (d = TAILQ_FIRST(&lp->deferred)) != NULL;) {
+        loop_defer_cancel(lp, d);
+        d->cb(d);
+    }
+    for (int i = 0; i < LOOP_CACHE_SLOTS; i++)
+        rcbuf_unref(lp->cache[i]);
+    if (lp->wake.fd >= 0)
+        close(lp->wake.fd);
+    if (lp->epfd >= 0)
+        close(lp->epfd);
+    pthread_mutex_destroy(&lp->mu);
+    free(lp->heap);
+    free(lp->scratch);
+    free(lp);
+}
+
+bool loop_is_mine(const struct loop *lp)
+{
+    return pthread_equal(atomic_load_explicit(&lp->owner, memory_order_relaxed), pthread_self());
+}
+
+int64_t loop_now_ms(const struct loop *lp)
+{
+    return lp->now_ms;
+}
+
+/* ---- descriptors ---- */
+int loop_fd_add(struct loop *lp, struct loop_fd *w)
+{
+    struct epoll_event ev = { .events = w->events, .data.ptr = w };
+    return epoll_ctl(lp->epfd, EPOLL_CTL_ADD, w->fd, &ev) < 0 ? -errno : 0;
+}
+
+void loop_fd_mod(struct loop *lp, struct loop_fd *w, uint32_t events)
+{
+    if (w->events == events)
+        return;
+    w->events = events;
+    struct epoll_event ev = { .events = events, .data.ptr = w };
+    int rc = epoll_ctl(lp->epfd, EPOLL_CTL_MOD, w->fd, &ev);
+    KCHECK(rc == 0);
+}
+
+void loop_fd_del(struct loop *lp, struct loop_fd *w)
+{
+    epoll_ctl(lp->epfd, EPOLL_CTL_DEL, w->fd, NULL);
+    for (int i = lp->next_event; i < lp->n_events; i++) {
+        if (lp->events[i].data.ptr == w)
+            lp->events[i].data.ptr = NULL;
+    }
+}
+
+static void loop_run_fds(struct loop *lp, int n)
+{
+    lp->n_events = n;
+    for (lp->next_event = 0; lp->next_event < lp->n_events;) {
+        struct epoll_event *ev = &lp->events[lp->next_event++];
+        struct loop_fd *w = ev->data.ptr;
+        if (w != NULL)
+            w->cb(w, ev->events);
+    }
+    lp->n_events = lp->next_event = 0;
+}
+
+/* ---- timers: a binary heap ---- */
+static void heap_place(struct loop *lp, size_t i, struct timer *t)
+{
+    lp->heap[i] = t;
+    t->heap_index = (int)i;
+}
+
+static void heap_sift_up(struct loop *lp, size_t i)
+{
+    struct timer *t = lp->heap[i];
+    for (; i > 1 && lp->heap[i / 2]->due_ms > t->due_ms; i /= 2)
+        heap_place(lp, i, lp->heap[i / 2]);
+    heap_place(lp, i, t);
+}
+
+static void heap_sift_down(struct loop *lp, size_t i)
+{
+    struct timer *t = lp->heap[i];
+    for (;;) {
+        size_t child = 2 * i;
+        if (child > lp->n_timers)
+            break;
+        if (child < lp->n_timers && lp->heap[child + 1]->due_ms < lp->heap[child]->due_ms)
+            child++;
+        if (lp->heap[child]->due_ms >= t->due_ms)
+            break;
+        heap_place(lp, i, lp->heap[child]);
+        i = child;
+    }
+    heap_place(lp, i, t);
+}
+
+void timer_set(struct loop *lp, struct timer *t, int64_t due_ms)
+{
+    bool later = t->heap_index != 0 && due_ms > t->due_ms;
+    t->due_ms = due_ms;
+    if (t->heap_index == 0) {
+        if (lp->n_timers + 2 > lp->heap_cap) {
+            lp->heap_cap = MAX((size_t)16, lp->heap_cap * 2);
+            lp->heap = xreallocarray(lp->heap, lp->heap_cap, sizeof *lp->heap);
+        }
+        KCHECK(lp->n_timers < INT_MAX - 1);
+        heap_place(lp, ++lp->n_timers, t);
+    }
+    KCHECK(lp->heap[t->heap_index] == t);
+    if (later)
+        heap_sift_down(lp, (size_t)t->heap_index);
+    else
+        heap_sift_up(lp, (size_t)t->heap_index);
+}
+
+void timer_clear(struct loop *lp, struct timer *t)
+{
+    size_t i = (size_t)t->heap_index;
+    if (i == 0)
+        return;
+    KCHECK(i <= lp->n_timers && lp->heap[i] == t);
+    t->heap_index = 0;
+    struct timer *last = lp->heap[lp->n_timers--];
+    if (last == t)
+        return;
+    heap_place(lp, i, last);
+    heap_sift_up(lp, i);
+    heap_sift_down(lp, (size_t)last->heap_index);
+}
+
+static void loop_run_timers(struct loop *lp)
+{
+    for (size_t left = lp->n_timers; left > 0 && lp->n_timers > 0; left--) {
+        struct timer *t = lp->heap[1];
+        if (t->due_ms > lp->now_ms)
+            return;
+        timer_clear(lp, t);
+        t->cb(t);
+    }
+}
+
+/* ---- tasks ---- */
+void loop_post(struct loop *lp, struct task *t)
+{
+    pthread_mutex_lock(&lp->mu);
+    if (!t->queued) {
+        t->queued = true;
+        STAILQ_INSERT_TAIL(&lp->tasks, t, link);
+        lp->n_tasks++;
+        loop_wake_locked(lp);
+    }
+    pthread_mutex_unlock(&lp->mu);
+}
+
+void loop_cancel(struct loop *lp, struct task *t)
+{
+    pthread_mutex_lock(&lp->mu);
+    if (t->queued) {
+        t->queued = false;
+        STAILQ_REMOVE(&lp->tasks, t, task, link);
+        lp->n_tasks--;
+    }
+    pthread_mutex_unlock(&lp->mu);
+}
+
+static struct task *loop_take_task(struct loop *lp)
+{
+    pthread_mutex_lock(&lp->mu);
+    struct task *t = STAILQ_FIRST(&lp->tasks);
+    if (t != NULL) {
+        STAILQ_REMOVE_HEAD(&lp->tasks, link);
+        t->queued = false;
+        lp->n_tasks--;
+    }
+    pthread_mutex_unlock(&lp->mu);
+    return t;
+}
+
+static void loop_run_tasks(struct loop *lp, size_t at_most)
+{
+    struct task *t;
+    while (at_most-- > 0 && (t = loop_take_task(lp)) != NULL)
+        t->cb(t);
+}
+
+/* ---- the end of the round ---- */
+void loop_defer(struct loop *lp, struct deferred *d)
+{
+    if (d->queued)
+        return;
+    d->queued = true;
+    TAILQ_INSERT_TAIL(&lp->deferred, d, link);
+    lp->n_deferred++;
+}
+
+void loop_defer_cancel(struct loop *lp, struct deferred *d)
+{
+    if (!d->queued)
+        return;
+    d->queued = false;
+    TAILQ_REMOVE(&lp->deferred, d, link);
+    lp->n_deferred--;
+}
+
+static void loop_run_deferred(struct loop *lp)
+{
+    for (size_t left = lp->n_deferred; left > 0 && lp->n_deferred > 0; left--) {
+        struct deferred *d = TAILQ_FIRST(&lp->deferred);
+        loop_defer_cancel(lp, d);
+        d->cb(d);
+    }
+}
+
+/* ---- rounds ---- */
+static int loop_wait_ms(struct loop *lp, int at_most_ms)
+{
+    if (lp->n_deferred > 0)
+        return 0;
+    if (lp->n_timers == 0)
+        return at_most_ms;
+    int64_t left = lp->heap[1]->due_ms - clock_mono_ms();
+    if (left <= 0)
+        return 0;
+    if (at_most_ms >= 0 && at_most_ms < left)
+        return at_most_ms;
+    return (int)MIN(left, (int64_t)INT_MAX);
+}
+
+/* One round. False when the loop was told to stop. */
+static bool loop_round(struct loop *lp, int timeout_ms)
+{
+    int wait_ms = loop_wait_ms(lp, timeout_ms);
+    pthread_mutex_lock(&lp->mu);
+    bool stop = lp->stop;
+    lp->stop = false;
+    if (stop || lp->n_tasks > 0)
+        wait_ms = 0;
+    lp->sleeping = wait_ms != 0;
+    pthread_mutex_unlock(&lp->mu);
+    if (stop)
+        return false;
+
+    int n = epoll_wait(lp->epfd, lp->events, EVENTS_MAX, wait_ms);
+    KCHECK(n >= 0 || errno == EINTR);
+    lp->now_ms = clock_mono_ms();
+
+    pthread_mutex_lock(&lp->mu);
+    lp->sleeping = false;
+    size_t n_tasks = lp->n_tasks;
+    pthread_mutex_unlock(&lp->mu);
+
+    loop_run_fds(lp, MAX(n, 0));
+    loop_run_timers(lp);
+    loop_run_tasks(lp, n_tasks);
+    loop_run_deferred(lp);
+    return true;
+}
+
+/* sendfile has no MSG_NOSIGNAL: a peer that goes away must not kill the process. */
+static void block_sigpipe(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+void loop_run(struct loop *lp)
+{
+    atomic_store(&lp->owner, pthread_self());
+    block_sigpipe();
+    lp->now_ms = clock_mono_ms();
+    while (loop_round(lp, -1))
+        continue;
+}
+
+void loop_run_once(struct loop *lp, int timeout_ms)
+{
+    atomic_store(&lp->owner, pthread_self());
+    lp->now_ms = clock_mono_ms();
+    loop_round(lp, timeout_ms);
+}
+
+void loop_stop(struct loop *lp)
+{
+    pthread_mutex_lock(&lp->mu);
+    lp->stop = true;
+    loop_wake_locked(lp);
+    pthread_mutex_unlock(&lp->mu);
+}
+
+/* ---- buffers ---- */
+uint8_t *loop_scratch(struct loop *lp)
+{
+    if (lp->scratch == NULL)
+        lp->scratch = xmalloc(LOOP_SCRATCH_BYTES);
+    return lp->scratch;
+}
+
+struct rcbuf *loop_cache_get(struct loop *lp, size_t n)
+{
+    struct rcbuf *best = NULL;
+    for (int i = 0; i < LOOP_CACHE_SLOTS; i++) {
+        struct rcbuf *b = lp->cache[i];
+        if (b == NULL || b->cap < n || atomic_load_explicit(&b->refs, memory_order_acquire) != 1)
+            continue;
+        if (best == NULL || b->cap < best->cap)
+            best = b;
+    }
+    if (best == NULL)
+        return NULL;
+    best->n = 0;
+    return rcbuf_ref(best);
+}
+
+void loop_cache_put(struct loop *lp, struct rcbuf *b)
+{
+    if (b->cap < LOOP_CACHE_MIN_BYTES || b->cap > LOOP_CACHE_MAX_BYTES)
+        return;
+    unsigned slot = lp->cache_hand;
+    for (unsigned i = 0; i < LOOP_CACHE_SLOTS; i++) {
+        if (lp->cache[i] == b)
+            return;
+        if (lp->cache[i] == NULL)
+            slot = i;
+    }
+    if (lp->cache[slot] != NULL)
+        lp->cache_hand = (slot + 1) % LOOP_CACHE_SLOTS;
+    rcbuf_unref(lp->cache[slot]);
+    lp->cache[slot] = rcbuf_ref(b);
+}
