@@ -95,6 +95,8 @@ static inline void batch_set_leader_epoch(uint8_t *batch, int32_t epoch)
 {
     put_be32(batch + BATCH_LEADER_EPOCH, (uint32_t)epoch);
 }
+/* The checksum that a batch of n bytes (at least BATCH_OVERHEAD) ought to carry. */
+uint32_t batch_crc(const uint8_t *batch, size_t n);
 /* Sets LogAppendTime and max timestamp, and the checksum anew over the whole batch (n bytes). */
 void batch_set_log_append_time(uint8_t *batch, size_t n, int64_t now_ms);
 
