@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#if HAVE_ISAL
+#ifdef HAVE_ISAL
 #include <isa-l/crc.h>
 #endif
 
@@ -85,7 +85,7 @@ static bool have_instruction(void)
 uint32_t crc32c(uint32_t crc, const void *p, size_t n)
 {
     crc = ~crc;
-#if HAVE_ISAL
+#ifdef HAVE_ISAL
     if (n > SHORT_BYTES && n <= INT32_MAX)
         return ~crc32_iscsi((unsigned char *)(uintptr_t)p, (int)n, crc);
 #endif
