@@ -18,10 +18,10 @@
 /* Byte offsets of the fields. Never renumber: they are the format. */
 enum {
     BATCH_BASE_OFFSET = 0,
-    BATCH_LENGTH = 8,             /* bytes after this field: whole size - 12 */
+    BATCH_LENGTH = 8, /* bytes after this field: whole size - 12 */
     BATCH_LEADER_EPOCH = 12,
     BATCH_MAGIC = 16,
-    BATCH_CRC = 17,               /* CRC-32C of everything from BATCH_ATTRIBUTES on */
+    BATCH_CRC = 17, /* CRC-32C of everything from BATCH_ATTRIBUTES on */
     BATCH_ATTRIBUTES = 21,
     BATCH_LAST_OFFSET_DELTA = 23,
     BATCH_BASE_TIMESTAMP = 27,
@@ -31,7 +31,7 @@ enum {
     BATCH_BASE_SEQUENCE = 53,
     BATCH_COUNT = 57,
     BATCH_OVERHEAD = 61,
-    BATCH_LOG_OVERHEAD = 12,      /* base offset + length */
+    BATCH_LOG_OVERHEAD = 12, /* base offset + length */
 };
 
 enum codec { CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD };
@@ -52,8 +52,8 @@ struct batch_header {
     uint32_t crc;
     int16_t attributes;
     int32_t last_offset_delta;
-    int64_t base_timestamp, max_timestamp;   /* ms, -1 none */
-    int64_t producer_id;                     /* -1 none */
+    int64_t base_timestamp, max_timestamp; /* ms, -1 none */
+    int64_t producer_id;                   /* -1 none */
     int16_t producer_epoch;
     int32_t base_sequence;
     int32_t count;
@@ -61,9 +61,9 @@ struct batch_header {
 
 /* Reads the header; p must hold BATCH_OVERHEAD bytes. Nothing is judged. */
 void batch_header_read(const uint8_t *p, struct batch_header *ret);
-void batch_header_write(uint8_t *p, const struct batch_header *h);   /* all 61 bytes, crc as given */
+void batch_header_write(uint8_t *p, const struct batch_header *h); /* all 61 bytes, crc as given */
 
-static inline int64_t batch_size(const struct batch_header *h)       /* whole, in bytes */
+static inline int64_t batch_size(const struct batch_header *h) /* whole, in bytes */
 {
     return (int64_t)h->length + BATCH_LOG_OVERHEAD;
 }
@@ -107,30 +107,30 @@ int batch_check(struct slice s, int64_t size_max, struct batch_header *ret);
 
 /* What a produced batch has to satisfy, and what was learnt on the way (protocol.md section 3). */
 struct batch_rules {
-    int32_t max_message_bytes;       /* of the whole batch as sent */
+    int32_t max_message_bytes; /* of the whole batch as sent */
     int64_t segment_bytes;
     int64_t now_ms;
     int64_t timestamp_before_max_ms; /* message.timestamp.before.max.ms */
     int64_t timestamp_after_max_ms;
-    int64_t decompressed_max;        /* bytes; more gives MESSAGE_TOO_LARGE */
-    bool log_append_time;            /* message.timestamp.type: CreateTime is then not judged */
-    bool need_key;                   /* compacted topic: a record without a key is INVALID_RECORD */
-    bool zstd_allowed;               /* Produce >= 7 */
-    bool allow_control;              /* only for batches klog itself writes or replicates */
+    int64_t decompressed_max; /* bytes; more gives MESSAGE_TOO_LARGE */
+    bool log_append_time;     /* message.timestamp.type: CreateTime is then not judged */
+    bool need_key;            /* compacted topic: a record without a key is INVALID_RECORD */
+    bool zstd_allowed;        /* Produce >= 7 */
+    bool allow_control;       /* only for batches klog itself writes or replicates */
 };
 
 struct batch_info {
     struct batch_header h;
-    int64_t text_bytes;              /* the plain view: sum over records of value size + 1; 0 for control */
-    int64_t decompressed_bytes;      /* of the records section */
-    int64_t max_timestamp;           /* over the records */
-    int32_t bad_index;               /* record that was refused, -1 when the batch as a whole */
-    const char *bad_text;            /* why, one line, static */
+    int64_t text_bytes;         /* the plain view: sum over records of value size + 1; 0 for control */
+    int64_t decompressed_bytes; /* of the records section */
+    int64_t max_timestamp;      /* over the records */
+    int32_t bad_index;          /* record that was refused, -1 when the batch as a whole */
+    const char *bad_text;       /* why, one line, static */
 };
 
-/* Judges one batch that fills s exactly. Reads every record (decompressing in a stream, output capped); allocates
- * nothing from a size in the data. A max timestamp in the header that is not the records' is corrected in
- * place, with the checksum (hence not const). */
+/* Judges one batch that fills s exactly. Reads every record (decompressing in a stream, output capped);
+ * allocates nothing from a size in the data. A max timestamp in the header that is not the records' is
+ * corrected in place, with the checksum (hence not const). */
 enum kerr batch_validate(uint8_t *p, size_t n, const struct batch_rules *rules, struct batch_info *ret);
 
 #endif

@@ -67,8 +67,8 @@ void batch_builder_add(struct batch_builder *b, int64_t timestamp, struct kstr k
     b->max_timestamp = MAX(b->max_timestamp, timestamp);
 
     int64_t delta = (int64_t)((uint64_t)timestamp - (uint64_t)b->base_timestamp);
-    size_t n = 1 + (size_t)varlong_size(delta) + (size_t)varlong_size(b->count) + bytes_size(key)
-               + bytes_size(value) + headers_size(headers, n_headers);
+    size_t n = 1 + (size_t)varlong_size(delta) + (size_t)varlong_size(b->count) + bytes_size(key) +
+               bytes_size(value) + headers_size(headers, n_headers);
     KCHECK(n <= INT32_MAX - VARINT_MAX && b->out.n <= INT32_MAX - VARINT_MAX - n);
 
     uint8_t *p = bytebuf_extend(&b->out, n + (size_t)varlong_size((int64_t)n));

@@ -13,8 +13,8 @@
 #include "lib/record/codec_int.h"
 
 enum {
-    OUT_FIRST = 64 * 1024,           /* room for the first piece of output; then as much as came out so far */
-    SCRATCH_KEPT_MAX = 8 << 20,      /* a larger scratch buffer is given back after its batch */
+    OUT_FIRST = 64 * 1024,      /* room for the first piece of output; then as much as came out so far */
+    SCRATCH_KEPT_MAX = 8 << 20, /* a larger scratch buffer is given back after its batch */
 };
 
 struct codec_ops {

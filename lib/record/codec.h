@@ -10,14 +10,14 @@
 #include "lib/base/buf.h"
 #include "lib/record/batch.h"
 
-const char *codec_name(enum codec c);                        /* "none", "gzip", ... */
+const char *codec_name(enum codec c); /* "none", "gzip", ... */
 bool codec_parse(const char *name, enum codec *ret);
 bool codec_available(enum codec c);
 
 /* Appends the plain bytes to ret. 0; -EBADMSG damaged; -EFBIG more than out_max bytes; -ENOTSUP. */
 int codec_decompress(enum codec c, struct slice in, size_t out_max, struct bytebuf *ret);
-/* Appends the compressed bytes; level 0 = the codec's default. snappy is written in xerial framing (big-endian
- * header), lz4 as a frame of independent 64 KiB blocks without content checksum. */
+/* Appends the compressed bytes; level 0 = the codec's default. snappy is written in xerial framing
+ * (big-endian header), lz4 as a frame of independent 64 KiB blocks without content checksum. */
 int codec_compress(enum codec c, int level, struct slice in, struct bytebuf *ret);
 
 #endif

@@ -15,7 +15,7 @@
 #include "lib/record/codec_int.h"
 
 enum {
-    GZIP_WINDOW_BITS = 15 + 16,      /* zlib's way to say: with a gzip header */
+    GZIP_WINDOW_BITS = 15 + 16, /* zlib's way to say: with a gzip header */
     GZIP_LEVEL_DEFAULT = 6,
 };
 
@@ -56,7 +56,7 @@ static int gzip_member(struct inflate_state *s, struct slice *in, struct codec_o
         if (s->block_state == ISAL_BLOCK_FINISH)
             break;
         if (s->avail_out > 0 && s->avail_in == 0)
-            return -EBADMSG;         /* it wants more input than there is */
+            return -EBADMSG; /* it wants more input than there is */
     }
     *in = slice_of(s->next_in, s->avail_in);
     return 0;
@@ -100,7 +100,7 @@ static int gzip_member(z_stream *s, struct slice *in, struct codec_out *o)
         if (codec_out_full(o))
             return -EFBIG;
         KCHECK(rc != Z_MEM_ERROR);
-    } while (rc == Z_OK);            /* without input or progress it is Z_BUF_ERROR */
+    } while (rc == Z_OK); /* without input or progress it is Z_BUF_ERROR */
     if (rc != Z_STREAM_END)
         return -EBADMSG;
     *in = slice_of(s->next_in, s->avail_in);
@@ -127,7 +127,8 @@ static z_stream *gzip_writer(void)
 
     if (t->gzip_out == NULL) {
         z_stream *s = xcalloc(1, sizeof *s);
-        KCHECK(deflateInit2(s, GZIP_LEVEL_DEFAULT, Z_DEFLATED, GZIP_WINDOW_BITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+        KCHECK(deflateInit2(s, GZIP_LEVEL_DEFAULT, Z_DEFLATED, GZIP_WINDOW_BITS, 8, Z_DEFAULT_STRATEGY) ==
+               Z_OK);
         t->gzip_out = s;
     }
     return t->gzip_out;
@@ -145,7 +146,7 @@ int gzip_compress(int level, struct slice in, struct bytebuf *ret)
     s->avail_in = (uInt)in.n;
     s->next_out = bytebuf_room(ret, room);
     s->avail_out = (uInt)room;
-    KCHECK(deflate(s, Z_FINISH) == Z_STREAM_END);   /* deflateBound is enough for one call */
+    KCHECK(deflate(s, Z_FINISH) == Z_STREAM_END); /* deflateBound is enough for one call */
     ret->n += room - s->avail_out;
     return 0;
 }

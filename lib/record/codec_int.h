@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the codecs share, private to this folder: the memory a thread keeps between calls, and the capped window
- * they write their output through.
+ * What the codecs share, private to this folder: the memory a thread keeps between calls, and the capped
+ * window they write their output through.
  */
 #ifndef KLOG_RECORD_CODEC_INT_H
 #define KLOG_RECORD_CODEC_INT_H
 
 #include "lib/record/codec.h"
 
-/* Contexts cost up to some hundred KiB to set up, so each thread keeps its own; they go with the thread. Each is made by
- * the codec that uses it, which also frees it. */
+/* Contexts cost up to some hundred KiB to set up, so each thread keeps its own; they go with the thread. Each
+ * is made by the codec that uses it, which also frees it. */
 struct codec_thread {
     void *gzip_in, *gzip_out;
     void *lz4_in;
@@ -23,8 +23,8 @@ struct codec_thread *codec_thread(void);
 struct bytebuf *codec_scratch_take(void);
 void codec_scratch_release(struct bytebuf *scratch);
 
-/* Output of a decompression that began when the buffer held `base` bytes. One byte more than out_max may be written, which
- * tells an output that just fits from one that does not. */
+/* Output of a decompression that began when the buffer held `base` bytes. One byte more than out_max may be
+ * written, which tells an output that just fits from one that does not. */
 struct codec_out {
     struct bytebuf *b;
     size_t base, out_max;

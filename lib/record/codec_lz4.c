@@ -26,7 +26,7 @@ static LZ4F_dctx *lz4_reader(void)
 int lz4_decompress(struct slice in, struct codec_out *o)
 {
     LZ4F_dctx *ctx = lz4_reader();
-    size_t wants = 1;                /* 0: between frames */
+    size_t wants = 1; /* 0: between frames */
 
     while (in.n > 0 || wants > 0) {
         size_t room = codec_out_room(o), made = room, eaten = in.n;
@@ -38,7 +38,7 @@ int lz4_decompress(struct slice in, struct codec_out *o)
         if (codec_out_full(o))
             return -EFBIG;
         if (wants > 0 && in.n == 0 && made < room)
-            return -EBADMSG;         /* cut off */
+            return -EBADMSG; /* cut off */
     }
     return 0;
 }

@@ -16,10 +16,10 @@
 static const uint8_t xerial_magic[8] = { 0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0 };
 
 enum {
-    XERIAL_HEADER = 16,              /* magic, i32 version, i32 compatible version */
+    XERIAL_HEADER = 16, /* magic, i32 version, i32 compatible version */
     XERIAL_VERSION = 1,
-    XERIAL_BLOCK = 32 * 1024,        /* plain bytes in a block, as Java has it */
-    EXPANSION_MAX = 22,              /* the format's best: a copy of 3 bytes makes 64 */
+    XERIAL_BLOCK = 32 * 1024, /* plain bytes in a block, as Java has it */
+    EXPANSION_MAX = 22,       /* the format's best: a copy of 3 bytes makes 64 */
 };
 
 static int snappy_block(struct slice in, struct codec_out *o)
@@ -29,7 +29,7 @@ static int snappy_block(struct slice in, struct codec_out *o)
     if (snappy_uncompressed_length((const char *)in.p, in.n, &n) != SNAPPY_OK)
         return -EBADMSG;
     if (n / EXPANSION_MAX > in.n)
-        return -EBADMSG;             /* no block of this size can make that much */
+        return -EBADMSG; /* no block of this size can make that much */
     if (n > o->out_max - codec_out_made(o))
         return -EFBIG;
 
@@ -74,7 +74,7 @@ static void xerial_block_add(struct slice in, struct bytebuf *ret)
 
 int snappy_compress_xerial(int level, struct slice in, struct bytebuf *ret)
 {
-    (void)level;                     /* snappy has none */
+    (void)level; /* snappy has none */
     uint8_t *p = bytebuf_extend(ret, XERIAL_HEADER);
     memcpy(p, xerial_magic, sizeof xerial_magic);
     put_be32(p + 8, XERIAL_VERSION);

@@ -13,7 +13,7 @@
 
 enum {
     ZSTD_WINDOW_LOG_MAX = 27,
-    ZSTD_KEPT_MAX = 12 << 20,        /* holds the 8 MiB window that every decoder has to support */
+    ZSTD_KEPT_MAX = 12 << 20, /* holds the 8 MiB window that every decoder has to support */
     ZSTD_LEVEL_DEFAULT = 3,
 };
 
@@ -32,7 +32,7 @@ static ZSTD_DCtx *zstd_reader(struct codec_thread *t)
 static int zstd_stream(ZSTD_DCtx *ctx, struct slice in, struct codec_out *o)
 {
     ZSTD_inBuffer from = { in.p, in.n, 0 };
-    size_t wants = 1;                /* 0: between frames */
+    size_t wants = 1; /* 0: between frames */
 
     while (from.pos < from.size || wants > 0) {
         size_t room = codec_out_room(o);
@@ -44,7 +44,7 @@ static int zstd_stream(ZSTD_DCtx *ctx, struct slice in, struct codec_out *o)
         if (codec_out_full(o))
             return -EFBIG;
         if (wants > 0 && from.pos == from.size && to.pos < room)
-            return -EBADMSG;         /* cut off */
+            return -EBADMSG; /* cut off */
     }
     return 0;
 }

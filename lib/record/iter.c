@@ -53,8 +53,9 @@ int record_iter_start(struct record_iter *it, struct slice batch, size_t plain_m
 
     it->h = h;
     if (h.count == 0 && batch_size(&h) == BATCH_OVERHEAD)
-        return 0;                    /* compaction leaves such batches, with any codec bits */
-    int rc = iter_unpack(it, slice_of(batch.p + BATCH_OVERHEAD, (size_t)batch_size(&h) - BATCH_OVERHEAD), plain_max);
+        return 0; /* compaction leaves such batches, with any codec bits */
+    int rc = iter_unpack(it, slice_of(batch.p + BATCH_OVERHEAD, (size_t)batch_size(&h) - BATCH_OVERHEAD),
+                         plain_max);
     if (rc < 0)
         it->h.count = 0;
     return rc;

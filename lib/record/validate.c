@@ -5,9 +5,9 @@
  * compressed one is unpacked into the thread's scratch buffer, which grows with what really comes
  * out and never beyond the caller's cap.
  *
- * The order of the checks is Kafka's: shape, size, checksum, header, records. A checksum that does not match is
- * CORRUPT_MESSAGE, which clients retry; damage behind a good checksum is INVALID_RECORD, because the
- * same bytes would come again. The producer's sequence and the topic are not judged here.
+ * The order of the checks is Kafka's: shape, size, checksum, header, records. A checksum that does not match
+ * is CORRUPT_MESSAGE, which clients retry; damage behind a good checksum is INVALID_RECORD, because the same
+ * bytes would come again. The producer's sequence and the topic are not judged here.
  */
 #include <errno.h>
 #include <limits.h>
@@ -60,7 +60,8 @@ static enum kerr judge_codec(const struct batch_rules *rules, struct batch_info 
     if (c == CODEC_ZSTD && !rules->zstd_allowed)
         return refuse(info, KERR_UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of the produce request");
     if (!codec_available(c))
-        return refuse(info, KERR_UNSUPPORTED_COMPRESSION_TYPE, "this broker was built without the compression type");
+        return refuse(info, KERR_UNSUPPORTED_COMPRESSION_TYPE,
+                      "this broker was built without the compression type");
     return KERR_NONE;
 }
 
@@ -83,7 +84,7 @@ static enum kerr judge_producer(struct batch_info *info)
     if (batch_is_transactional(h) && h->producer_id < 0)
         return refuse(info, KERR_INVALID_RECORD, "a transactional batch must have a producer id");
     if (h->producer_id < 0 || batch_is_control(h))
-        return KERR_NONE;            /* control batches carry sequence -1 */
+        return KERR_NONE; /* control batches carry sequence -1 */
     if (h->base_sequence < 0)
         return refuse(info, KERR_INVALID_RECORD, "a batch with a producer id must have a sequence");
     if (h->producer_epoch < 0)
@@ -130,7 +131,8 @@ static struct time_window time_window_of(const struct batch_rules *rules)
 
 static inline int64_t record_timestamp(const struct batch_header *h, const struct parsed_record *r)
 {
-    return (int64_t)((uint64_t)h->base_timestamp + (uint64_t)r->timestamp_delta);   /* may wrap: then it is judged */
+    return (int64_t)((uint64_t)h->base_timestamp +
+                     (uint64_t)r->timestamp_delta); /* may wrap: then it is judged */
 }
 
 /* Walks the plain records. */
@@ -152,11 +154,13 @@ static enum kerr judge_records(struct slice plain, const struct batch_rules *rul
         if (unlikely(r.offset_delta != i))
             return refuse_record(info, i, KERR_INVALID_RECORD, "the record's offset delta is not its index");
         if (unlikely(need_key && kstr_is_null(r.key)))
-            return refuse_record(info, i, KERR_INVALID_RECORD, "a compacted topic needs a key in every record");
+            return refuse_record(info, i, KERR_INVALID_RECORD,
+                                 "a compacted topic needs a key in every record");
 
         int64_t timestamp = record_timestamp(&info->h, &r);
         if (unlikely(timestamp < window.low || timestamp > window.high) && timestamp != -1)
-            return refuse_record(info, i, KERR_INVALID_TIMESTAMP, "the record's timestamp is outside the range the topic allows");
+            return refuse_record(info, i, KERR_INVALID_TIMESTAMP,
+                                 "the record's timestamp is outside the range the topic allows");
         max_timestamp = MAX(max_timestamp, timestamp);
         text_bytes += (r.value.n > 0 ? r.value.n : 0) + 1;
     }
@@ -172,7 +176,7 @@ static enum kerr refuse_unpacking(struct batch_info *info, int rc)
 {
     if (rc == -EFBIG)
         return refuse(info, KERR_MESSAGE_TOO_LARGE, "the record batch is too large once it is decompressed");
-    KCHECK(rc == -EBADMSG);          /* judge_codec has seen to -ENOTSUP */
+    KCHECK(rc == -EBADMSG); /* judge_codec has seen to -ENOTSUP */
     return refuse(info, KERR_INVALID_RECORD, "the compressed records are damaged");
 }
 
@@ -212,8 +216,8 @@ enum kerr batch_validate(uint8_t *p, size_t n, const struct batch_rules *rules, 
     enum kerr err;
 
     *ret = (struct batch_info){ .bad_index = -1, .bad_text = "" };
-    if ((err = judge_shape(p, n, ret)) != KERR_NONE || (err = judge_codec(rules, ret)) != KERR_NONE
-        || (err = judge_bytes(p, n, rules, ret)) != KERR_NONE || (err = judge_header(rules, ret)) != KERR_NONE)
+    if ((err = judge_shape(p, n, ret)) != KERR_NONE || (err = judge_codec(rules, ret)) != KERR_NONE ||
+        (err = judge_bytes(p, n, rules, ret)) != KERR_NONE || (err = judge_header(rules, ret)) != KERR_NONE)
         return err;
 
     err = judge_payload(slice_of(p + BATCH_OVERHEAD, n - BATCH_OVERHEAD), rules, ret);

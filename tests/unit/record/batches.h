@@ -28,18 +28,26 @@ static inline void batch_make(int n, enum codec c, const struct batch_producer *
     batch_builder_done(&b);
 }
 
-static inline void batch_seal(struct bytebuf *b)        /* length and checksum anew */
+static inline void batch_seal(struct bytebuf *b) /* length and checksum anew */
 {
     put_be32(b->p + BATCH_LENGTH, (uint32_t)(b->n - BATCH_LOG_OVERHEAD));
     put_be32(b->p + BATCH_CRC, batch_crc(b->p, b->n));
 }
 
 /* A sealed batch around a given records section. */
-static inline void batch_wrap(int count, int16_t attributes, const void *payload, size_t n, struct bytebuf *ret)
+static inline void batch_wrap(int count, int16_t attributes, const void *payload, size_t n,
+                              struct bytebuf *ret)
 {
     struct batch_header h = {
-        .magic = 2, .attributes = attributes, .last_offset_delta = count - 1, .base_timestamp = NOW_MS,
-        .max_timestamp = NOW_MS, .producer_id = -1, .producer_epoch = -1, .base_sequence = -1, .count = count,
+        .magic = 2,
+        .attributes = attributes,
+        .last_offset_delta = count - 1,
+        .base_timestamp = NOW_MS,
+        .max_timestamp = NOW_MS,
+        .producer_id = -1,
+        .producer_epoch = -1,
+        .base_sequence = -1,
+        .count = count,
     };
     size_t start = ret->n;
 

@@ -4,22 +4,20 @@
 
 #include "lib/base/mem.h"
 
-/* One batch as kafka-python 2.0.2 sends it: key "k", value "v", header ("a", "b"), timestamp 1700000000000. */
+/* One batch as kafka-python 2.0.2 sends it: key "k", value "v", header ("a", "b"), timestamp 1700000000000.
+ */
 static const uint8_t one_record[] = {
-    0, 0, 0, 0, 0, 0, 0, 0,                      /* base offset */
-    0, 0, 0, 62,                                 /* length */
-    0, 0, 0, 0,                                  /* partition leader epoch */
-    2,                                           /* magic */
-    0xb8, 0x3f, 0x10, 0x61,                      /* crc */
-    0, 0,                                        /* attributes */
-    0, 0, 0, 0,                                  /* last offset delta */
-    0, 0, 0x01, 0x8b, 0xcf, 0xe5, 0x68, 0x00,    /* base timestamp */
-    0, 0, 0x01, 0x8b, 0xcf, 0xe5, 0x68, 0x00,    /* max timestamp */
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-    0xff, 0xff,
-    0xff, 0xff, 0xff, 0xff,
-    0, 0, 0, 1,
-    24, 0, 0, 0, 2, 'k', 2, 'v', 2, 2, 'a', 2, 'b',
+    0,    0,    0,    0,    0,    0,    0,    0,    /* base offset */
+    0,    0,    0,    62,                           /* length */
+    0,    0,    0,    0,                            /* partition leader epoch */
+    2,                                              /* magic */
+    0xb8, 0x3f, 0x10, 0x61,                         /* crc */
+    0,    0,                                        /* attributes */
+    0,    0,    0,    0,                            /* last offset delta */
+    0,    0,    0x01, 0x8b, 0xcf, 0xe5, 0x68, 0x00, /* base timestamp */
+    0,    0,    0x01, 0x8b, 0xcf, 0xe5, 0x68, 0x00, /* max timestamp */
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,   0,
+    0,    1,    24,   0,    0,    0,    2,    'k',  2,    'v',  2,    2,    'a',  2,    'b',
 };
 
 static void the_builder_writes_what_clients_write(void **state)
@@ -34,7 +32,7 @@ static void the_builder_writes_what_clients_write(void **state)
     assert_int_equal(batch_builder_size(&b), sizeof one_record);
     assert_int_equal(batch_builder_finish(&b, CODEC_NONE, 0, NULL, 0, &out), 0);
     assert_int_equal(out.n, sizeof one_record);
-    batch_set_leader_epoch(out.p, 0);            /* klog writes -1 */
+    batch_set_leader_epoch(out.p, 0); /* klog writes -1 */
     assert_memory_equal(out.p, one_record, sizeof one_record);
     assert_int_equal(batch_builder_size(&b), BATCH_OVERHEAD);
     batch_builder_done(&b);
@@ -44,9 +42,19 @@ static void the_builder_writes_what_clients_write(void **state)
 static void a_header_reads_back_as_it_was_written(void **state)
 {
     const struct batch_header h = {
-        .base_offset = 0x0102030405060708, .length = 0x11223344, .leader_epoch = 5, .magic = 2,
-        .crc = 0xdeadbeef, .attributes = 0x1234, .last_offset_delta = 6, .base_timestamp = 7,
-        .max_timestamp = -8, .producer_id = 9, .producer_epoch = 10, .base_sequence = 11, .count = 12,
+        .base_offset = 0x0102030405060708,
+        .length = 0x11223344,
+        .leader_epoch = 5,
+        .magic = 2,
+        .crc = 0xdeadbeef,
+        .attributes = 0x1234,
+        .last_offset_delta = 6,
+        .base_timestamp = 7,
+        .max_timestamp = -8,
+        .producer_id = 9,
+        .producer_epoch = 10,
+        .base_sequence = 11,
+        .count = 12,
     };
     uint8_t p[BATCH_OVERHEAD];
     struct batch_header back = { 0 };
@@ -251,7 +259,9 @@ static void null_and_empty_are_not_the_same(void **state)
 
 static void a_producer_stands_in_the_header(void **state)
 {
-    const struct batch_producer producer = { .id = 9, .epoch = 3, .base_sequence = 70, .transactional = true };
+    const struct batch_producer producer = {
+        .id = 9, .epoch = 3, .base_sequence = 70, .transactional = true
+    };
     struct bytebuf b = { 0 };
     struct batch_header h;
 
@@ -280,7 +290,7 @@ static void iterating_a_cut_batch_ends_with_damage(void **state)
         uint8_t *cut = xmalloc(n);
         memcpy(cut, b.p, n);
         assert_int_equal(record_iter_start(&it, slice_of(cut, n), 1000), -EBADMSG);
-        put_be32(cut + BATCH_LENGTH, (uint32_t)n - 12);      /* a length that lies */
+        put_be32(cut + BATCH_LENGTH, (uint32_t)n - 12); /* a length that lies */
         assert_int_equal(record_iter_start(&it, slice_of(cut, n), 1000), 0);
         int rc;
         while ((rc = record_iter_next(&it, &r)) == 1)

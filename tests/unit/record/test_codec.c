@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every codec: what goes in comes back; damaged, cut and swollen input is told apart and nothing more is reserved. */
+/* Every codec: what goes in comes back; damaged, cut and swollen input is told apart and nothing more is
+ * reserved. */
 #include "unit.h"
 
 #include <lz4frame.h>
@@ -38,7 +39,7 @@ static void unpacks_to(enum codec c, struct slice in, struct slice want)
     assert_memory_equal(out.p, "before", 6);
     if (want.n > 0)
         assert_memory_equal(out.p + 6, want.p, want.n);
-    if (want.n > 0) {                        /* one byte less is refused, and leaves what was there */
+    if (want.n > 0) { /* one byte less is refused, and leaves what was there */
         out.n = 6;
         assert_int_equal(codec_decompress(c, in, want.n - 1, &out), -EFBIG);
         assert_int_equal(out.n, 6);
@@ -184,7 +185,8 @@ static void damage_never_reads_or_writes_outside(void **state)
     }
 }
 
-/* 64 MiB of zeros in a few KiB: refused at the cap, and no more memory than about twice the cap is ever reserved. */
+/* 64 MiB of zeros in a few KiB: refused at the cap, and no more memory than about twice the cap is ever
+ * reserved. */
 static void a_bomb_is_stopped_at_the_cap(void **state)
 {
     uint8_t *zeros = xcalloc(64, 1 << 20);
@@ -243,8 +245,8 @@ static void a_raw_snappy_block_is_taken_as_librdkafka_writes_it(void **state)
 
 static void snappy_is_written_as_xerial_with_big_endian_numbers(void **state)
 {
-    static const uint8_t want[] = { 0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1,
-                                    0, 0, 0, 4, 2, 4, 'h', 'i' };
+    static const uint8_t want[] = { 0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0,   1,
+                                    0,    0,   0,   1,   0,   0,   0,   4, 2, 4, 'h', 'i' };
     struct bytebuf packed = { 0 };
 
     (void)state;
@@ -261,7 +263,7 @@ static void snappy_is_written_as_xerial_with_big_endian_numbers(void **state)
 
 static void a_snappy_block_that_claims_more_than_it_can_hold_reserves_nothing(void **state)
 {
-    static const uint8_t claim[] = { 0xff, 0xff, 0xff, 0x1f, 0x00, 'x' };    /* 64 MiB in 6 bytes */
+    static const uint8_t claim[] = { 0xff, 0xff, 0xff, 0x1f, 0x00, 'x' }; /* 64 MiB in 6 bytes */
     struct bytebuf out = { 0 };
 
     (void)state;
@@ -274,9 +276,11 @@ static void lz4_frames_of_any_kind_are_taken(void **state)
 {
     static const LZ4F_preferences_t kinds[] = {
         { .frameInfo = { .blockMode = LZ4F_blockLinked, .blockSizeID = LZ4F_max64KB } },
-        { .frameInfo = { .blockMode = LZ4F_blockLinked, .blockSizeID = LZ4F_max4MB,
+        { .frameInfo = { .blockMode = LZ4F_blockLinked,
+                         .blockSizeID = LZ4F_max4MB,
                          .contentChecksumFlag = LZ4F_contentChecksumEnabled } },
-        { .frameInfo = { .blockMode = LZ4F_blockIndependent, .contentSize = 300000,
+        { .frameInfo = { .blockMode = LZ4F_blockIndependent,
+                         .contentSize = 300000,
                          .blockChecksumFlag = LZ4F_blockChecksumEnabled } },
     };
     struct bytebuf plain = { 0 };
@@ -302,8 +306,8 @@ static void lz4_is_written_in_independent_blocks_of_64_kib(void **state)
     sample(200000, &plain);
     assert_int_equal(codec_compress(CODEC_LZ4, 0, slice_of(plain.p, plain.n), &packed), 0);
     assert_memory_equal(packed.p, "\x04\x22\x4d\x18", 4);
-    assert_int_equal(packed.p[4], 0x60);     /* version 01, independent, no checksums, no content size */
-    assert_int_equal(packed.p[5], 0x40);     /* 64 KiB */
+    assert_int_equal(packed.p[4], 0x60); /* version 01, independent, no checksums, no content size */
+    assert_int_equal(packed.p[5], 0x40); /* 64 KiB */
     bytebuf_done(&plain);
     bytebuf_done(&packed);
 }

@@ -21,7 +21,7 @@ static const enum codec packing[] = { CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC
 /* Validates and frees. */
 static enum kerr judge(struct bytebuf *b, const struct batch_rules *rules, struct batch_info *info)
 {
-    uint8_t *exact = xmalloc(b->n + 1);      /* no spare bytes: the address sanitizer sees any read too far */
+    uint8_t *exact = xmalloc(b->n + 1); /* no spare bytes: the address sanitizer sees any read too far */
 
     memcpy(exact, b->p, b->n);
     enum kerr err = batch_validate(exact, b->n, rules, info);
@@ -208,18 +208,30 @@ static void header_fields_that_contradict_are_invalid_records(void **state)
     bent_gives(KERR_INVALID_RECORD, BATCH_COUNT, "\0\0\0\2", 4);
     bent_gives(KERR_INVALID_RECORD, BATCH_LAST_OFFSET_DELTA, "\0\0\0\3", 4);
     bent_gives(KERR_INVALID_RECORD, BATCH_LAST_OFFSET_DELTA, "\x7f\xff\xff\xff", 4);
-    bent_gives(KERR_INVALID_RECORD, BATCH_ATTRIBUTES, "\0\x20", 2);       /* control */
-    bent_gives(KERR_INVALID_RECORD, BATCH_ATTRIBUTES, "\0\x40", 2);       /* delete horizon */
-    bent_gives(KERR_INVALID_RECORD, BATCH_ATTRIBUTES, "\0\x10", 2);       /* transactional, no producer id */
-    bent_gives(KERR_INVALID_TIMESTAMP, BATCH_ATTRIBUTES, "\0\x08", 2);    /* LogAppendTime */
+    bent_gives(KERR_INVALID_RECORD, BATCH_ATTRIBUTES, "\0\x20", 2);    /* control */
+    bent_gives(KERR_INVALID_RECORD, BATCH_ATTRIBUTES, "\0\x40", 2);    /* delete horizon */
+    bent_gives(KERR_INVALID_RECORD, BATCH_ATTRIBUTES, "\0\x10", 2);    /* transactional, no producer id */
+    bent_gives(KERR_INVALID_TIMESTAMP, BATCH_ATTRIBUTES, "\0\x08", 2); /* LogAppendTime */
 }
 
 static void a_producer_id_needs_epoch_and_sequence(void **state)
 {
     (void)state;
-    bent_gives(KERR_INVALID_RECORD, BATCH_PRODUCER_ID, "\0\0\0\0\0\0\0\5" "\0\0" "\xff\xff\xff\xff", 14);
-    bent_gives(KERR_INVALID_RECORD, BATCH_PRODUCER_ID, "\0\0\0\0\0\0\0\5" "\xff\xff" "\0\0\0\0", 14);
-    bent_gives(KERR_NONE, BATCH_PRODUCER_ID, "\0\0\0\0\0\0\0\5" "\0\0" "\0\0\0\0", 14);
+    bent_gives(KERR_INVALID_RECORD, BATCH_PRODUCER_ID,
+               "\0\0\0\0\0\0\0\5"
+               "\0\0"
+               "\xff\xff\xff\xff",
+               14);
+    bent_gives(KERR_INVALID_RECORD, BATCH_PRODUCER_ID,
+               "\0\0\0\0\0\0\0\5"
+               "\xff\xff"
+               "\0\0\0\0",
+               14);
+    bent_gives(KERR_NONE, BATCH_PRODUCER_ID,
+               "\0\0\0\0\0\0\0\5"
+               "\0\0"
+               "\0\0\0\0",
+               14);
 }
 
 static void klog_itself_may_write_control_batches(void **state)
@@ -233,10 +245,10 @@ static void klog_itself_may_write_control_batches(void **state)
     rules.allow_control = true;
     rules.need_key = true;
     batch_wrap(1, BATCH_ATTR_CONTROL | BATCH_ATTR_TRANSACTIONAL, commit, sizeof commit, &b);
-    memcpy(b.p + BATCH_PRODUCER_ID, "\0\0\0\0\0\0\0\5\0\1", 10);          /* sequence -1 */
+    memcpy(b.p + BATCH_PRODUCER_ID, "\0\0\0\0\0\0\0\5\0\1", 10); /* sequence -1 */
     batch_seal(&b);
     assert_int_equal(judge(&b, &rules, &info), KERR_NONE);
-    assert_int_equal(info.text_bytes, 0);                                 /* not in the plain view */
+    assert_int_equal(info.text_bytes, 0); /* not in the plain view */
 }
 
 static void records_that_do_not_fit_their_bytes_are_invalid(void **state)
@@ -246,21 +258,25 @@ static void records_that_do_not_fit_their_bytes_are_invalid(void **state)
         size_t n;
         int index;
     } bad[] = {
-        { "", 0, 0 },                                        /* count 1, no record */
-        { "\x10\0\0\0\1\2x\0", 8, 0 },                       /* longer than the batch */
-        { "\x0e\0\0\0\1\2x\0" "?", 9, -1 },                  /* a byte after the last record */
-        { "\x10\0\0\0\1\2x\0" "?", 9, 0 },                   /* a byte inside it that nothing names */
-        { "\x0e\0\0\0\1\4x\0", 8, 0 },                       /* value eats the header count */
-        { "\x0e\0\0\0\1\x20x\0", 8, 0 },                     /* value longer than the record */
-        { "\x0e\0\0\0\3\2x\0", 8, 0 },                       /* key length -2 */
-        { "\x0e\0\0\0\1\2x\1", 8, 0 },                       /* header count -1 */
-        { "\x0e\0\0\0\1\2x\2", 8, 0 },                       /* one header, no bytes */
-        { "\x12\0\0\0\1\2x\2\1\1", 10, 0 },                  /* header key null */
-        { "\x0e\0\0\2\1\2x\0", 8, 0 },                       /* offset delta 1 */
-        { "\0", 1, 0 },                                      /* record of no bytes */
-        { "\1", 1, 0 },                                      /* record length -1 */
-        { "\x80\x80\x80\x80\x80\1", 6, 0 },                  /* a varint of six bytes */
-        { "\x1c\0\x80\x80\x80\x80\x80\x80\x80\x80\x80\2\0\1\1", 15, 0 },  /* a varlong over 64 bits */
+        { "", 0, 0 },                  /* count 1, no record */
+        { "\x10\0\0\0\1\2x\0", 8, 0 }, /* longer than the batch */
+        { "\x0e\0\0\0\1\2x\0"
+          "?",
+          9, -1 }, /* a byte after the last record */
+        { "\x10\0\0\0\1\2x\0"
+          "?",
+          9, 0 },                           /* a byte inside it that nothing names */
+        { "\x0e\0\0\0\1\4x\0", 8, 0 },      /* value eats the header count */
+        { "\x0e\0\0\0\1\x20x\0", 8, 0 },    /* value longer than the record */
+        { "\x0e\0\0\0\3\2x\0", 8, 0 },      /* key length -2 */
+        { "\x0e\0\0\0\1\2x\1", 8, 0 },      /* header count -1 */
+        { "\x0e\0\0\0\1\2x\2", 8, 0 },      /* one header, no bytes */
+        { "\x12\0\0\0\1\2x\2\1\1", 10, 0 }, /* header key null */
+        { "\x0e\0\0\2\1\2x\0", 8, 0 },      /* offset delta 1 */
+        { "\0", 1, 0 },                     /* record of no bytes */
+        { "\1", 1, 0 },                     /* record length -1 */
+        { "\x80\x80\x80\x80\x80\1", 6, 0 }, /* a varint of six bytes */
+        { "\x1c\0\x80\x80\x80\x80\x80\x80\x80\x80\x80\2\0\1\1", 15, 0 }, /* a varlong over 64 bits */
     };
     struct batch_info info;
 
@@ -270,7 +286,7 @@ static void records_that_do_not_fit_their_bytes_are_invalid(void **state)
         assert_int_equal(info.bad_index, bad[i].index);
     }
     assert_int_equal(judge_raw(1, "\x0e\0\0\0\1\2x\0", 8, &info), KERR_NONE);
-    assert_int_equal(judge_raw(1, "\x12\0\0\0\1\2x\2\0\1", 10, &info), KERR_NONE);  /* header "" -> null */
+    assert_int_equal(judge_raw(1, "\x12\0\0\0\1\2x\2\0\1", 10, &info), KERR_NONE); /* header "" -> null */
 }
 
 static void more_records_than_bytes_cost_nothing(void **state)
@@ -306,7 +322,7 @@ static void a_compressed_batch_cut_between_blocks_is_an_invalid_record(void **st
     (void)state;
     if (!codec_available(CODEC_SNAPPY))
         skip();
-    batch_make(4000, CODEC_NONE, NULL, &plain);              /* two xerial blocks; the first alone is taken */
+    batch_make(4000, CODEC_NONE, NULL, &plain); /* two xerial blocks; the first alone is taken */
     assert_int_equal(codec_compress(CODEC_SNAPPY, 0, slice_of(plain.p + BATCH_OVERHEAD, 32768), &packed), 0);
     batch_wrap(4000, CODEC_SNAPPY, packed.p, packed.n, &b);
     assert_int_equal(judge(&b, &open_rules, &info), KERR_INVALID_RECORD);
@@ -344,7 +360,7 @@ static void create_time_has_to_be_within_the_range(void **state)
         { NOW_MS + 101, INT64_MAX, 100, KERR_INVALID_TIMESTAMP },
         { NOW_MS - 100, 100, 100, KERR_NONE },
         { NOW_MS - 101, 100, 100, KERR_INVALID_TIMESTAMP },
-        { -1, 100, 100, KERR_NONE },                         /* none */
+        { -1, 100, 100, KERR_NONE }, /* none */
         { 0, INT64_MAX, 0, KERR_NONE },
         { INT64_MAX, INT64_MAX, INT64_MAX, KERR_NONE },
     };
@@ -364,7 +380,7 @@ static void create_time_has_to_be_within_the_range(void **state)
         batch_builder_done(&builder);
         assert_int_equal(batch_validate(b.p, b.n, &rules, &info), cases[i].err);
         assert_int_equal(info.bad_index, cases[i].err == KERR_NONE ? -1 : 1);
-        rules.log_append_time = true;                        /* then nobody asks */
+        rules.log_append_time = true; /* then nobody asks */
         assert_int_equal(judge(&b, &rules, &info), KERR_NONE);
     }
 }
@@ -398,7 +414,7 @@ static void a_wrong_max_timestamp_is_corrected_in_place(void **state)
     batch_make(3, CODEC_NONE, NULL, &b);
     put_be64(b.p + BATCH_MAX_TIMESTAMP, 5);
     batch_seal(&b);
-    rules.log_append_time = true;                            /* it will be overwritten anyway */
+    rules.log_append_time = true; /* it will be overwritten anyway */
     assert_int_equal(batch_validate(b.p, b.n, &rules, &info), KERR_NONE);
     assert_int_equal(get_be64(b.p + BATCH_MAX_TIMESTAMP), 5);
     rules.log_append_time = false;
