@@ -63,9 +63,20 @@ static inline int32_t wire_count(const struct wire_field *f, const void *owner)
     return *(const int32_t *)(const void *)((const char *)owner + f->n_at);
 }
 
-size_t wire_elem_size(const struct wire_field *f);           /* bytes in memory of an element of array f */
+static inline const void *wire_elems(const struct wire_field *f, const void *owner)
+{
+    return *(void *const *)(const void *)((const char *)owner + f->at);
+}
 
-/* Is member f the same in both structs? Unset padding plays no part. */
+size_t wire_type_size(int type);                             /* in memory, of any but WIRE_ARRAY and WIRE_STRUCT */
+
+static inline size_t wire_elem_size(const struct wire_field *f)
+{
+    return f->sub != NULL ? f->sub->size : wire_type_size(f->elem);
+}
+
+/* Is member f the same in both structs? Fields that `version` does not have play no part. */
+enum { WIRE_ANY_VERSION = -1 };                              /* compare every field */
 bool wire_field_equal(const struct wire_field *f, int version, const void *a, const void *b);
 
 #endif

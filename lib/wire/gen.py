@@ -147,7 +147,7 @@ class Field:
         n_at = f'offsetof(struct {owner.c_name}, n_{self.name})' if self.type == '[]' else '0'
         kind = {'[]': 'ARRAY', '{}': 'STRUCT'}.get(self.type, self.type.upper())
         elem = (self.elem or 'struct').upper() if self.type == '[]' else kind
-        sub = f'&{self.sub.c_name}_struct' if self.sub else 'NULL'
+        sub = f'&wire_struct_{self.sub.c_name}' if self.sub else 'NULL'
         tag = -1 if self.tag is None else self.tag
         return (f'    {{ "{self.name}", {sub}, {at}, {n_at}, WIRE_{kind}, WIRE_{elem}, {self.first}, {self.last}, '
                 f'{self.null_from}, {tag}, {"true" if self.ignorable else "false"} }},')
@@ -254,7 +254,7 @@ def header(apis):
                 out += ['', f'struct {s.c_name} {{']
                 for f in s.fields:
                     out += [f'    {member}' for member in f.c_members()]
-                out += ['};']
+                out += ['};', f'extern const struct wire_struct wire_struct_{s.c_name};']
             out += [f'extern const struct wire_message wire_{m.c_name};']
     return out + ['', '#endif']
 
@@ -267,7 +267,7 @@ def struct_tables(message, struct):
     return ['', f'static const struct {name} {name}_defaults = {{ {struct_default(struct) or 0} }};',
             f'static const struct wire_field {name}_fields[] = {{', *[f.c_row(struct) for f in plain + tagged], '};',
             f'static const uint16_t {name}_min[] = {{ {", ".join(map(str, min_bytes))} }};',
-            f'static const struct wire_struct {name}_struct = {{',
+            f'const struct wire_struct wire_struct_{name} = {{',
             f'    "{name}", {name}_fields, &{name}_defaults, {name}_min, sizeof(struct {name}), {len(plain)}, '
             f'{len(tagged)},', '};']
 
@@ -281,7 +281,7 @@ def tables(apis):
             flexible = 'INT16_MAX' if m.flexible is None else m.flexible
             out += ['', f'const struct wire_message wire_{m.c_name} = {{',
                     f'    "{m.name}", {a.key}, {m.first}, {m.last}, {flexible}, '
-                    f'{"true" if m.kind == "request" else "false"}, &{m.c_name}_struct,', '};']
+                    f'{"true" if m.kind == "request" else "false"}, &wire_struct_{m.c_name},', '};']
     out += ['', 'const struct wire_api wire_api_table[] = {']
     for a in apis:
         out += [f'    {{ {a.key}, "{a.name}", &wire_{a.messages["request"].c_name}, '

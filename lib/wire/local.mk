@@ -13,7 +13,17 @@ WIRE_SCHEMA = %D%/schema/add_offsets_to_txn.kp %D%/schema/add_partitions_to_txn.
 	%D%/schema/produce.kp %D%/schema/sasl_authenticate.kp %D%/schema/sasl_handshake.kp %D%/schema/sync_group.kp \
 	%D%/schema/txn_offset_commit.kp
 noinst_LIBRARIES += %D%/libwire.a
-%C%_libwire_a_SOURCES = %D%/wire.h %D%/engine.h
+%C%_libwire_a_SOURCES = \
+	%D%/decode.c \
+	%D%/encode.c \
+	%D%/engine.h \
+	%D%/frame.c \
+	%D%/json.c \
+	%D%/random.c \
+	%D%/rd.h \
+	%D%/value.c \
+	%D%/wire.h \
+	%D%/wr.h
 nodist_%C%_libwire_a_SOURCES = %D%/messages.c %D%/messages.h
 EXTRA_DIST += %D%/gen.py $(WIRE_SCHEMA)
 BUILT_SOURCES += %D%/messages.h

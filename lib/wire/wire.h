@@ -63,6 +63,12 @@ void wire_out_done(struct wire_out *o);
 int wire_encode(const struct wire_message *m, int version, const void *msg, struct wire_out *out,
                 const char **ret_field);
 void wire_defaults(const struct wire_message *m, void *msg);     /* sets every field to its default */
+/* n elements of an array of structs, each at its default, which is often -1 and not 0:
+ *     r.responses = WIRE_NEW(a, fetch_response_responses, n);
+ * An element that was only zeroed would be refused by wire_encode, or say what nobody meant. */
+#define WIRE_NEW(arena, struct_name, n) \
+    ((struct struct_name *)wire_struct_new((arena), &wire_struct_##struct_name, (size_t)(n)))
+void *wire_struct_new(struct arena *a, const struct wire_struct *s, size_t n);
 size_t wire_msg_size(const struct wire_message *m);              /* sizeof the struct */
 bool wire_equal(const struct wire_message *m, int version, const void *a, const void *b);
 void wire_print_json(const struct wire_message *m, int version, const void *msg, struct bytebuf *ret);
