@@ -362,6 +362,7 @@ static bool loop_round(struct loop *lp, int timeout_ms)
     loop_run_timers(lp);
     loop_run_tasks(lp, n_tasks);
     loop_run_deferred(lp);
+    loop_run_deferred(lp);               /* what the first pass put off: a batch it built is sent in this round */
     return true;
 }
 

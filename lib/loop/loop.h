@@ -56,4 +56,15 @@ void loop_post(struct loop *lp, struct task *t);
 /* Loop's thread only. After it cb does not run unless posted again. */
 void loop_cancel(struct loop *lp, struct task *t);
 
+/* ---- the end of the round ---- */
+struct deferred {
+    void (*cb)(struct deferred *d);
+    TAILQ_ENTRY(deferred) link;
+    bool queued;                         /* private */
+};
+/* Loop's thread only. Runs cb once, after this round's descriptors, timers and tasks; no effect while it is queued already.
+ * What is deferred while the deferred run comes in this round too, but only once. */
+void loop_defer(struct loop *lp, struct deferred *d);
+void loop_defer_cancel(struct loop *lp, struct deferred *d);
+
 #endif

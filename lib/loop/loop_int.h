@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of lib/loop share about a loop: work put off to the end of the round, the read
- * scratch, and the cache of receive buffers. All on the loop's thread.
+ * What the files of lib/loop share about a loop: the read scratch and the cache of receive
+ * buffers. All on the loop's thread.
  */
 #ifndef KLOG_LOOP_LOOP_INT_H
 #define KLOG_LOOP_LOOP_INT_H
 
 #include "lib/base/buf.h"
 #include "lib/loop/loop.h"
-
-/* Runs cb once, after this round's descriptors, timers and tasks. No effect while it is queued already. */
-struct deferred {
-    void (*cb)(struct deferred *d);
-    TAILQ_ENTRY(deferred) link;
-    bool queued;
-};
-void loop_defer(struct loop *lp, struct deferred *d);
-void loop_defer_cancel(struct loop *lp, struct deferred *d);
 
 /* One read buffer for all connections of the loop: its content does not outlive the callback that filled it. */
 enum { LOOP_SCRATCH_BYTES = 64 * 1024 };
