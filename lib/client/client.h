@@ -22,6 +22,7 @@ struct client_config {
 };
 
 struct client;
+/* NULL and errno EINVAL when `brokers` is no list of HOST:PORT. */
 struct client *client_new(struct loop *lp, struct workers *w, const struct client_config *cfg);
 void client_free(struct client *c);  /* pending calls end with -ECANCELED first */
 
@@ -45,20 +46,31 @@ struct client_call {
     int16_t max_version;             /* -1: the newest both sides know */
     int64_t deadline_ms;             /* loop_now_ms() scale; all attempts end by then */
     bool once;                       /* no retry after anything was sent (-EPIPE instead) */
+    bool no_reply;                   /* the broker sends no answer (Produce with acks 0): cb comes when it was handed over,
+                                      * with rc 0 and no response */
+    bool parks;                      /* the broker may hold the answer back (a long poll), or it is long: it goes over a
+                                      * connection of its own, so that nothing waits behind it */
     /* Judges a decoded response: a retriable kerr asks for another attempt after refreshing metadata; KERR_NONE or any other is
      * final. NULL: everything is final. */
     enum kerr (*judge)(struct client_call *call, int16_t version, const void *response);
     /* rc 0: *response is the decoded struct, valid during the callback; -ETIMEDOUT (err has the last retriable kerr or 0),
-     * -ECANCELED, -EPIPE, -EPROTONOSUPPORT (the broker lacks the API or version), -ENOENT (no such topic). */
+     * -ECANCELED, -EPIPE, -EPROTONOSUPPORT (the broker lacks the API or version), -ENOENT (no such topic), or the errno of the
+     * error that the metadata gave for the topic (in err). */
     void (*cb)(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
     void *user;
     /* private */
     struct client_call_state *state;
 };
+/* wire_records to send without a copy: p NULL, ext a struct rcbuf whose first n bytes are the records. cb is never called from
+ * inside client_call. A once call is judged for the metadata's sake only: the response is final. At most
+ * CLIENT_PARKED_MAX parked calls stand at one broker, more of them wait. */
+enum { CLIENT_PARKED_MAX = 64 };
 void client_call(struct client *c, struct client_call *call);
 /* cb is not called any more. The request may have been sent. */
 void client_cancel(struct client *c, struct client_call *call);
 bool client_call_was_sent(const struct client_call *call);   /* did any attempt reach a socket? */
+/* During cb: the frame that the response points into, to take a reference on. */
+struct rcbuf *client_call_frame(const struct client_call *call);
 
 /* ---- metadata cache ---- */
 struct client_partition {
@@ -90,6 +102,8 @@ void client_refresh(struct client *c, struct client_refresh *r);
 void client_refresh_cancel(struct client *c, struct client_refresh *r);
 /* All topics of the last "all" refresh: calls f for each. Returns the loop time of that refresh, -1 if there was none. */
 int64_t client_each_topic(struct client *c, void (*f)(void *arg, const struct client_topic *t), void *arg);
+/* The cached leaders of the topic were wrong: whoever needs one asks first. */
+void client_topic_is_stale(struct client *c, const char *name);
 int32_t client_controller(struct client *c);
 const char *client_cluster_id(struct client *c);
 size_t client_n_brokers(struct client *c);
