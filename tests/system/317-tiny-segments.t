@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Three thousand tiny segments: all readable, little more disk than data, and descriptors and maps stay bounded.
+# https://github.com/rabbitmq/osiris/issues/170 https://github.com/apache/kafka/pull/983
+# https://github.com/apache/kafka/pull/4358 https://github.com/utilitywarehouse/tf_kube_ignition/pull/185
+# https://github.com/apache/kafka/pull/1353
+# timeout: 180
+klogd_start --override flush.policy=async
+topic tiny 1 segment.bytes=1024
+"$PY" - <<'X' || fail "produce"
+from kwire import Conn, batch
+c = Conn()
+sent = []
+for i in range(3000):
+    sent.append(c.send(0, 7, c.produce_body("tiny", 0, batch([b"%d " % i + b"0" * 900]))))
+    if len(sent) > 100:
+        assert c.produced(c.reply(sent.pop(0)))[0] == 0
+for s in sent:
+    assert c.produced(c.reply(s))[0] == 0
+X
+files=$(ls "$D/tiny-0" | wc -l)
+consume tiny | awk '{ print $1 }' | cmp - <(seq 0 2999) || fail "records"
+between "files for each segment" 2000 16000 "$files"
+between "kB on disk for 3 MB of data" 2700 9000 "$(du -s --apparent-size "$D/tiny-0" | cut -f1)"
+between "descriptors" 1 600 "$(fd_count "$KLOGD_PID")"
+between "maps" 1 2000 "$(wc -l <"/proc/$KLOGD_PID/maps")"
+klogd_kill
+t0=$(now_ms)
+klogd_restart
+between "milliseconds of the start after kill -9" 0 10000 $(($(now_ms) - t0))
+eq "records" 3000 "$(consume tiny | wc -l)"
+eq "files after the restart" "$files" "$(ls "$D/tiny-0" | wc -l)"

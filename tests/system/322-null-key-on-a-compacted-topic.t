@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# A record without a key on a compacted topic is error 87 at once, and EINVAL on the mount: never an endless retry.
+# https://github.com/apache/kafka/pull/2875 https://github.com/tchiotludo/akhq/issues/133
+# https://github.com/smallrye/smallrye-reactive-messaging/issues/2270
+klogd_start
+topic ck 1 cleanup.policy=compact
+topic cd 1 cleanup.policy=compact,delete
+mount_start
+t0=$(now_ms)
+echo v | $K -P -t ck -p 0 2>err
+eq "exit status of kcat" 1 $?
+between "milliseconds" 0 3000 $(($(now_ms) - t0))
+echo k:v | $K -P -K: -t ck -p 0 || fail "with a key"
+eq "stored" "k v" "$(consume ck -f '%k %s\n')"
+echo v | $K -P -t cd -p 0 2>err
+eq "exit status of kcat" 1 $?
+eq "error code" 87 "$("$PY" -c "
+from kwire import Conn, batch
+print(Conn().produce('ck', 0, batch([b'v']))[0])")"
+fails 'Invalid argument' bash -c 'echo x >>"$1"' _ "$M/ck/p0"
+eq "file" v "$(cat "$M/ck/p0")"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Below the start offset a fetch is error 1 and tells where to go on; readers near the end never see it.
+# https://github.com/platformatic/kafka/issues/304 https://github.com/apache/kafka/pull/204
+# https://github.com/apache/kafka/pull/15631 https://github.com/redpanda-data/redpanda/pull/31064
+# timeout: 90
+klogd_start --override log.retention.check.interval.ms=200
+topic rt 1 retention.bytes=300000 segment.bytes=100000
+seq 1 200000 | $K -P -t rt -p 0
+wait_for 20 "retention took the head" eval '[ "$(start_offset rt)" -gt 5 ]'
+between "kB kept" 200 500 "$(du -s --apparent-size "$D/rt-0" | cut -f1)"
+"$PY" - <<'X' || fail "fetch below the start"
+from kwire import Conn, array, string, i8, i32, i64
+c = Conn()
+start = c.list_offset("rt", 0, -2)[2]
+assert c.fetch("rt", 0, 5)[0] == 1
+r = c.ask(1, 5, i32(-1) + i32(0) + i32(1) + i32(1000) + i8(0) + array([string("rt") + array([i32(0) + i64(5) + i64(-1) + i32(1000)])]))
+r.i32(), r.i32(), r.string(), r.i32(), r.i32()
+assert r.i16() == 1
+hw, lso, log_start = r.i64(), r.i64(), r.i64()
+assert log_start == start, (log_start, start)
+assert c.records("rt", 0, start)[0][0] == start
+X
+eq "first record by kcat" "$(start_offset rt)" "$(timeout 20 kcat -b $B -q -C -t rt -p 0 -o beginning -c1 -f '%o\n')"
+(seq 1 3000000 | timeout 30 kcat -b $B -q -P -t rt -p 0) &
+writer=$!
+timeout 30 kcat -b $B -C -t rt -p 0 -o end -X auto.offset.reset=error -X fetch.wait.max.ms=50 >/dev/null 2>err &
+reader=$!
+wait $writer
+kill $reader
+wait $reader
+eq "out of range near the end" 0 "$(grep -c 'out of range' err)"
