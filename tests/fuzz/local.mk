@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fuzz targets. For a new one: fuzz_NAME.c here (it includes tests/fuzz/fuzz.h), its seeds in corpus/NAME/, its program in
+# FUZZ_TESTS, and its SOURCES and LDADD below. `make check` replays each corpus, with mutations;
+# `make fuzz-smoke` runs each target under libFuzzer for FUZZ_SECONDS.
+FUZZ_TESTS = %D%/fuzz_wire
+FUZZ_SECONDS = 30
+EXTRA_DIST += %D%/corpus
+
+%C%_fuzz_wire_SOURCES = %D%/fuzz_wire.c %D%/fuzz.h %D%/main.c
+%C%_fuzz_wire_LDADD = $(LIBS_WIRE)
+WIRE_USERS += $(%C%_fuzz_wire_OBJECTS)
+
+check_PROGRAMS += $(FUZZ_TESTS)
+TESTS += $(FUZZ_TESTS)
+
+# A build of its own, with clang and coverage; libFuzzer's main replaces that of main.c.
+FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz-smoke:
+	$(MKDIR_P) fuzz-build
+	test -f fuzz-build/Makefile || { cd fuzz-build && $(abs_srcdir)/configure -q CC=clang CFLAGS='$(FUZZ_FLAGS)'; }
+	cd fuzz-build && $(MAKE) $(FUZZ_TESTS) LDFLAGS=-fsanitize=fuzzer,address,undefined
+	cd fuzz-build && for p in $(FUZZ_TESTS); do \
+		t=$${p##*/fuzz_}; mkdir -p found/$$t && \
+		./$$p -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=found/crash-$$t- \
+			found/$$t $(abs_srcdir)/%D%/corpus/$$t || exit 1; \
+	done
+fuzz-clean:
+	rm -rf fuzz-build
+.PHONY: fuzz-smoke fuzz-clean
