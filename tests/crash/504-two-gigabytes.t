@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# On a partition of 2 GB, tail -n 3, wc -c and stat answer in milliseconds and read almost nothing, right after a restart as well; so
+# do a read in the middle, an offset by time, and the start of klogd.
+# timeout: 240
+[ "$(df --output=avail -B1M "$T" | tail -n1)" -gt 6000 ] || skip "needs 6 GB of disk"
+klogd_start --override flush.policy=async
+topic big
+mount_start
+P=$M/big/p0
+"$PY" - <<'X' || fail "filling"
+from kwire import Conn, batch
+c = Conn(timeout=60)
+lines = [b"line %07d of a batch, " % i + b"." * 977 for i in range(1000)]      # 1000 bytes and the newline
+body = c.produce_body("big", 0, batch(lines, ts=1700000000000))
+waiting = []
+for i in range(2048):
+    waiting.append((i, c.send(0, 7, body)))
+    if len(waiting) > 4:
+        n, corr = waiting.pop(0)
+        assert c.produced(c.reply(corr)) == (0, n * 1000)
+for n, corr in waiting:
+    assert c.produced(c.reply(corr)) == (0, n * 1000)
+X
+size=$((2048 * 1000 * 1001))
+eq "size" $size "$(stat -c %s "$P")" # the first look may have to build the text index
+io() { cat "/proc/$KLOGD_PID/io" "/proc/$KLOGFS_PID/io" | awk '$1 == "rchar:" { n += $2 } END { print n + 0 }'; }
+quick() { # quick WHEN
+    local read t0
+    read=$(io)
+    t0=$(now_ms)
+    eq "wc -c ($1)" $size "$(wc -c <"$P")"
+    eq "stat ($1)" $size "$(stat -c %s "$P")"
+    tail -n 3 "$P" >last
+    between "milliseconds of wc -c, stat and tail ($1)" 0 1000 $(($(now_ms) - t0))
+    eq "lines of tail ($1)" "line 0000997 line 0000998 line 0000999" "$(cut -c1-12 last | tr '\n' ' ' | sed 's/ $//')"
+    t0=$(now_ms)
+    dd if="$P" bs=1001 skip=1234567 count=1 status=none >middle
+    between "milliseconds of a read in the middle ($1)" 0 500 $(($(now_ms) - t0))
+    eq "the line there ($1)" "line 0000567" "$(cut -c1-12 middle)"
+    between "bytes read for all that ($1)" 0 33554432 $(($(io) - read))
+}
+quick "warm"
+mount_stop
+klogd_stop
+t0=$(now_ms)
+klogd_restart
+between "milliseconds of the start after a clean stop" 0 2000 $(($(now_ms) - t0))
+mount_start
+quick "after a clean restart"
+klogd_kill
+t0=$(now_ms)
+klogd_restart
+between "milliseconds of the start after kill -9" 0 10000 $(($(now_ms) - t0))
+wait_for 20 "the mount is back" test -s "$P"
+quick "after kill -9"
+t0=$(now_ms)
+eq "record by offset" 2000000 "$(timeout 20 kcat -b $B -q -C -t big -p 0 -o 2000000 -c1 -f '%o')"
+eq "offset by time" "(0, 0)" "$("$PY" -c "
+from kwire import Conn
+print(Conn().list_offset('big', 0, 1600000000000)[::2])")"
+between "milliseconds of both" 0 3000 $(($(now_ms) - t0))
