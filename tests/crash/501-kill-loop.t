@@ -2,6 +2,6 @@
 # SIGKILL of klogd at 100 random moments under load, with flush policy commit: no acknowledged record is lost, none is there twice,
 # offsets go on, each start takes less than two seconds. Producers are idempotent and send what was not acknowledged again.
 # timeout: 300
-[ -x "$BUILDDIR/daemon/klogd" ] || skip "klogd is not built"
+requires_klogd
 "$PY" "$SRCDIR/tests/crash/kill_loop.py" "${KILLS:-100}" "${SEED:-$RANDOM$RANDOM}" "$KLOGD_LOG" \
     "$BUILDDIR/daemon/klogd" --override listeners="PLAINTEXT://$B" --override log.dirs="$D" || fail "see above"

@@ -103,8 +103,9 @@ KLOGD_LOG=$T/klogd.log
 klogd_run() { # foreground; for tests of its start
     klogd --override listeners="PLAINTEXT://127.0.0.1:9092" --override log.dirs="$D" "$@"
 }
+requires_klogd() { [ -x "$BUILDDIR/daemon/klogd" ] || skip "klogd is not built"; }
 klogd_spawn() {
-    [ -x "$BUILDDIR/daemon/klogd" ] || skip "klogd is not built"
+    requires_klogd
     klogd_run "$@" >>"$KLOGD_LOG" 2>&1 19>&- &
     KLOGD_PID=$!
 }

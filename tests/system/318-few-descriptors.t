@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # At the limit of descriptors creation fails with an error, what exists is served, and the daemon does not spin.
 # https://github.com/apache/kafka/pull/1353
+requires_klogd
 klogd_spawn_limited() { (ulimit -n 200; exec "$BUILDDIR/daemon/klogd" --override listeners=PLAINTEXT://127.0.0.1:9092 --override log.dirs="$D") >>"$KLOGD_LOG" 2>&1 19>&- & KLOGD_PID=$!; }
 klogd_spawn_limited
 wait_for 15 "klogd listens" klogd_up

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # klogd takes Kafka's names from a file and from --override; an unknown key or a bad value is refused with a hint.
+requires_klogd
 fails 'log.retention.ms' timeout 10 klogd --override log.retention.mss=5 --override log.dirs="$D"
 fails 'num.partitions' timeout 10 klogd --override num.partitions=many --override log.dirs="$D"
 fails 'nosuch.properties' timeout 10 klogd "$T/nosuch.properties"
