@@ -11,6 +11,7 @@
 #include "lib/loop/loop.h"
 
 struct conn;
+struct sockaddr;
 
 struct conn_ops {
     /* A whole frame without its size prefix. The callee owns one reference. */
