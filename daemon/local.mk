@@ -39,3 +39,9 @@ EXTRA_DIST += %D%/replica/README.md
 
 # the program
 %C%_libklogd_a_SOURCES += %D%/broker.c %D%/broker.h
+
+# registers and cluster
+%C%_libklogd_a_SOURCES += %D%/meta/registers.c %D%/meta/registers.h
+%C%_libklogd_a_SOURCES += %D%/meta/register_tree.c %D%/meta/register_tree.h
+%C%_libklogd_a_SOURCES += %D%/meta/register_journal.c %D%/meta/register_journal.h
+%C%_libklogd_a_SOURCES += %D%/meta/embedded.c
