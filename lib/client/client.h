@@ -24,7 +24,7 @@ struct client_config {
 struct client;
 /* NULL and errno EINVAL when `brokers` is no list of HOST:PORT. */
 struct client *client_new(struct loop *lp, struct workers *w, const struct client_config *cfg);
-void client_free(struct client *c);  /* pending calls end with -ECANCELED first */
+void client_free(struct client *c);  /* pending calls end with -ECANCELED first; their cb must not call again */
 
 /* ---- calls ---- */
 enum client_target {
@@ -54,12 +54,14 @@ struct client_call {
      * final. NULL: everything is final. */
     enum kerr (*judge)(struct client_call *call, int16_t version, const void *response);
     /* rc 0: *response is the decoded struct, valid during the callback; -ETIMEDOUT (err has the last retriable kerr or 0),
-     * -ECANCELED, -EPIPE, -EPROTONOSUPPORT (the broker lacks the API or version), -ENOENT (no such topic), or the errno of the
+     * -ECANCELED, -EPIPE, -EBADMSG (an answer that cannot be read),
+     * -EPROTONOSUPPORT (the broker lacks the API or version), -ENOENT (no such topic), or the errno of the
      * error that the metadata gave for the topic (in err). */
     void (*cb)(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
     void *user;
     /* private */
     struct client_call_state *state;
+    struct rcbuf *frame;
 };
 /* wire_records to send without a copy: p NULL, ext a struct rcbuf whose first n bytes are the records. cb is never called from
  * inside client_call. A once call is judged for the metadata's sake only: the response is final. At most
@@ -90,13 +92,18 @@ struct client_topic {
 };
 /* From the cache, NULL when unknown; valid until the loop's next round. */
 const struct client_topic *client_topic(struct client *c, const char *name);
-/* Asks for one topic (or all: NULL), never creating any; cb when it has come: rc 0, or -errno. */
+/* Asks for one topic (or all: NULL), never creating any; cb when it has come: rc 0, or -errno. A topic that does not exist is
+ * rc 0 too, and not in the cache then. */
 struct client_refresh {
     const char *topic;
     int64_t deadline_ms;
     void (*cb)(struct client_refresh *r, int rc);
     void *user;
-    struct client_call call;             /* private */
+    /* private */
+    struct client *c;
+    struct client_call call;
+    struct metadata_request body;
+    uint64_t seq;
 };
 void client_refresh(struct client *c, struct client_refresh *r);
 void client_refresh_cancel(struct client *c, struct client_refresh *r);

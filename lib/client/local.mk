@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# noinst_LIBRARIES += %D%/libclient.a   comes with the first source
+noinst_LIBRARIES += %D%/libclient.a
+%C%_libclient_a_SOURCES = \
+	%D%/call.c %D%/client.c %D%/client.h %D%/client_int.h %D%/coordinator.c %D%/fetch.c %D%/fetch.h \
+	%D%/link.c %D%/metadata.c %D%/sync.c %D%/sync.h
+WIRE_USERS += $(%C%_libclient_a_OBJECTS)
