@@ -12,4 +12,36 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 
 # replicas
 %C%_libklogd_a_SOURCES += %D%/replica/replica.c %D%/replica/replica.h
+%C%_libklogd_a_SOURCES += %D%/replica/partition.c %D%/replica/partition.h
+%C%_libklogd_a_SOURCES += %D%/replica/partitions.c
 EXTRA_DIST += %D%/replica/README.md
+
+# upkeep
+%C%_libklogd_a_SOURCES += %D%/upkeep/flusher.c %D%/upkeep/flusher.h
+%C%_libklogd_a_SOURCES += %D%/upkeep/upkeep.c %D%/upkeep/upkeep.h
+
+# server
+%C%_libklogd_a_SOURCES += %D%/server/server.c %D%/server/server.h %D%/server/server_int.h
+%C%_libklogd_a_SOURCES += %D%/server/session.c
+%C%_libklogd_a_SOURCES += %D%/server/request.c %D%/server/request.h
+
+# requests
+%C%_libklogd_a_SOURCES += %D%/api/api.c %D%/api/api.h
+%C%_libklogd_a_SOURCES += %D%/api/delete_records.c
+%C%_libklogd_a_SOURCES += %D%/api/describe_log_dirs.c
+%C%_libklogd_a_SOURCES += %D%/api/fetch.c
+%C%_libklogd_a_SOURCES += %D%/api/klog_find_text.c
+%C%_libklogd_a_SOURCES += %D%/api/klog_stat.c
+%C%_libklogd_a_SOURCES += %D%/api/list_offsets.c
+%C%_libklogd_a_SOURCES += %D%/api/offset_for_leader_epoch.c
+%C%_libklogd_a_SOURCES += %D%/api/produce.c
+%C%_libklogd_a_SOURCES += %D%/api/versions.c
+
+# the program
+%C%_libklogd_a_SOURCES += %D%/broker.c %D%/broker.h
+
+# registers and cluster
+%C%_libklogd_a_SOURCES += %D%/meta/registers.c %D%/meta/registers.h
+%C%_libklogd_a_SOURCES += %D%/meta/register_tree.c %D%/meta/register_tree.h
+%C%_libklogd_a_SOURCES += %D%/meta/register_journal.c %D%/meta/register_journal.h
+%C%_libklogd_a_SOURCES += %D%/meta/embedded.c

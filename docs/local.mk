@@ -1,1 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += %D%/ARCHITECTURE.md %D%/HACKING.md %D%/filesystem.md
+
+# Manual pages. klogd.properties(5) is printed from the tables of keys; after changing one: make man
+dist_man_MANS += %D%/man/klogd.8 %D%/man/klogd.properties.5
+noinst_PROGRAMS += %D%/print-keys
+%C%_print_keys_SOURCES = %D%/print_keys.c
+%C%_print_keys_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_print_keys_LDADD = $(LIBS_KLOGD)
+man: $(noinst_PROGRAMS)
+	%D%/print-keys >$(srcdir)/%D%/man/klogd.properties.5
+.PHONY: man
+
+# systemd
+EXTRA_DIST += %D%/systemd/klogd.service.in %D%/systemd/klogfs.service.in %D%/systemd/klogd.properties
+CLEANFILES += klogd.service klogfs.service
+systemdsystemunit_DATA = klogd.service klogfs.service
+klogd.service: %D%/systemd/klogd.service.in Makefile
+	$(AM_V_GEN)sed -e 's|@sbindir[@]|$(sbindir)|' -e 's|@bindir[@]|$(bindir)|' $(srcdir)/%D%/systemd/klogd.service.in >$@
+klogfs.service: %D%/systemd/klogfs.service.in Makefile
+	$(AM_V_GEN)sed -e 's|@sbindir[@]|$(sbindir)|' -e 's|@bindir[@]|$(bindir)|' $(srcdir)/%D%/systemd/klogfs.service.in >$@
+
+# bash completion: the file is named as the command
+bashcompletiondir = $(datadir)/bash-completion/completions
+EXTRA_DIST += %D%/klog.bash
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(bashcompletiondir)'
+	$(INSTALL_DATA) $(srcdir)/%D%/klog.bash '$(DESTDIR)$(bashcompletiondir)/klog'
+uninstall-local:
+	rm -f '$(DESTDIR)$(bashcompletiondir)/klog'

@@ -28,7 +28,7 @@ endif
 
 STATIC_TESTS = tests/check-layers.sh tests/check-style.sh
 TESTS += $(STATIC_TESTS)
-EXTRA_DIST += $(STATIC_TESTS)
+EXTRA_DIST += $(STATIC_TESTS) tests/check-docs.sh
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/lsan.supp \
     tests/lib/kwire.py tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py

@@ -4,6 +4,9 @@
  * embedded back-end keeps them in a journal in the first log directory; another back-end keeps the same
  * registers in ZooKeeper. Names are paths ("/brokers/topics/orders"). One conformance test serves all.
  *
+ * A parent must exist before its child. Calls take effect in the order they are made; a watch is called
+ * before the answer to the change that set it off.
+ *
  * Threads: calls from any thread; callbacks run on the loop given at opening.
  */
 #ifndef KLOG_DAEMON_REGISTERS_H
@@ -18,49 +21,53 @@ struct registers;
 struct loop;
 
 enum register_op_kind {
-    REGISTER_CREATE,                 /* -EEXIST if it is there; version becomes 0 */
-    REGISTER_CREATE_EPHEMERAL,       /* goes with the session (embedded: with the process) */
-    REGISTER_SET,                    /* compare-and-set: -ESTALE if the version differs; -ENOENT */
-    REGISTER_DELETE,                 /* same condition; -ENOTEMPTY while it has children */
-    REGISTER_CHECK,                  /* only the condition */
+    REGISTER_CREATE,           /* -EEXIST if it is there, -ENOENT without its parent; version becomes 0 */
+    REGISTER_CREATE_EPHEMERAL, /* goes with the session (embedded: with the process) */
+    REGISTER_SET,              /* compare-and-set: -ESTALE if the version differs; -ENOENT */
+    REGISTER_DELETE,           /* same condition; -ENOTEMPTY while it has children */
+    REGISTER_CHECK,            /* only the condition */
 };
 #define REGISTER_ANY_VERSION (-1)
 
 struct register_op {
     enum register_op_kind kind;
     const char *path;
-    struct slice value;              /* CREATE, SET: at most 256 KiB */
-    int64_t version;                 /* expected, or REGISTER_ANY_VERSION */
+    struct slice value; /* CREATE, SET: at most 256 KiB */
+    int64_t version;    /* expected, or REGISTER_ANY_VERSION */
     /* answer */
-    int rc;                          /* this op's own error; -ECANCELED when another op failed */
+    int rc; /* this op's own error; -ECANCELED when another op failed */
     int64_t new_version;
 };
 
-/* All of them happen, durably, or none. cb on the loop: rc 0 or the first op's error, or -EIO. ops must live until cb. */
-void registers_multi(struct registers *r, struct register_op *ops, int n, void (*cb)(void *arg, int rc), void *arg);
+/* All of them happen, durably, or none. -EINVAL for a malformed path or a value that is too large. cb on the
+ * loop: rc 0 or the first op's error, or -EIO. ops must live until cb. */
+void registers_multi(struct registers *r, struct register_op *ops, int n, void (*cb)(void *arg, int rc),
+                     void *arg);
 /* Value and version; -ENOENT. The value is valid during the callback. */
 void registers_get(struct registers *r, const char *path,
                    void (*cb)(void *arg, int rc, struct slice value, int64_t version), void *arg);
 /* Names of the direct children, sorted. */
 void registers_children(struct registers *r, const char *path,
                         void (*cb)(void *arg, int rc, const char *const *names, int n), void *arg);
-/* cb whenever path or a child of it is created, changed or deleted (embedded: for the whole subtree), until unwatched.
- * It carries no value: read the register, then act on what was read. */
+/* cb whenever path or a child of it is created, changed or deleted (embedded: for the whole subtree), until
+ * unwatched. It carries no value: read the register, then act on what was read. */
 struct register_watch;
 struct register_watch *registers_watch(struct registers *r, const char *path,
                                        void (*cb)(void *arg, const char *path), void *arg);
-void registers_unwatch(struct registers *r, struct register_watch *w);
+void registers_unwatch(struct registers *r, struct register_watch *w); /* on the loop: no call after it */
 
-/* The embedded back-end: DIR/registers.journal and .snapshot. Recovers a torn tail; -EBADMSG with a line in err when something
- * before the tail is damaged. Blocks. */
+/* The embedded back-end: DIR/registers.journal and .snapshot. Recovers a torn tail; -EBADMSG with a line in
+ * err when something before the tail is damaged. Blocks. */
 int registers_open_embedded(int dirfd, struct loop *lp, struct registers **ret, char *err, size_t err_size);
+/* Finishes what was asked, calls back no more. Not while the loop runs in another thread. */
 void registers_close(struct registers *r);
 
 /* The table behind the interface, for back-ends. */
 struct registers_ops {
     void (*multi)(struct registers *, struct register_op *, int, void (*)(void *, int), void *);
     void (*get)(struct registers *, const char *, void (*)(void *, int, struct slice, int64_t), void *);
-    void (*children)(struct registers *, const char *, void (*)(void *, int, const char *const *, int), void *);
+    void (*children)(struct registers *, const char *, void (*)(void *, int, const char *const *, int),
+                     void *);
     struct register_watch *(*watch)(struct registers *, const char *, void (*)(void *, const char *), void *);
     void (*unwatch)(struct registers *, struct register_watch *);
     void (*close)(struct registers *);

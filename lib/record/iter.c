@@ -75,7 +75,7 @@ int record_iter_next(struct record_iter *it, struct record *ret)
     if (it->index >= it->h.count)
         return it->rest.n == 0 ? 0 : -EBADMSG;
 
-    const uint8_t *end = it->rest.p + it->rest.n;
+    const uint8_t *end = slice_end(it->rest);
     const uint8_t *p = parse_record(it->rest.p, end, &r);
     if (p == NULL || r.offset_delta < 0 || r.offset_delta > it->h.last_offset_delta || !parse_headers(&r))
         return -EBADMSG;
@@ -96,7 +96,7 @@ int record_header_next(struct slice *headers, struct kstr *key, struct kstr *val
     if (headers->n == 0)
         return 0;
 
-    const uint8_t *end = headers->p + headers->n;
+    const uint8_t *end = slice_end(*headers);
     const uint8_t *p = parse_header(headers->p, end, key, value);
     if (p == NULL)
         return -EBADMSG;

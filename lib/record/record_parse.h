@@ -20,6 +20,12 @@ struct parsed_record {
     const uint8_t *end;     /* of the record */
 };
 
+/* One past the last byte; an empty slice may have no address. */
+static inline const uint8_t *slice_end(struct slice s)
+{
+    return s.n == 0 ? s.p : s.p + s.n;
+}
+
 /* Reads a number of one or two bytes, NULL when it is longer or cut off. */
 static inline const uint8_t *parse_short(const uint8_t *p, const uint8_t *end, uint32_t *ret)
 {

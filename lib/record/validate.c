@@ -141,7 +141,7 @@ static enum kerr judge_records(struct slice plain, const struct batch_rules *rul
     const struct time_window window = time_window_of(rules);
     const bool need_key = rules->need_key && !batch_is_control(&info->h);
     const int32_t count = info->h.count;
-    const uint8_t *p = plain.p, *end = plain.p + plain.n;
+    const uint8_t *p = plain.p, *end = slice_end(plain);
     int64_t max_timestamp = -1, text_bytes = 0;
     struct parsed_record r;
 

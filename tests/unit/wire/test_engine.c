@@ -44,16 +44,28 @@ static int decode_exact(const struct wire_message *m, int version, const void *p
     return rc;
 }
 
-static void each_message(void (*visit)(const struct wire_message *m, int version))
+typedef void visitor(const struct wire_message *m, int version);
+
+static void each_version(const struct wire_message *m, visitor *visit)
 {
+    for (int v = m->min_version; v <= m->max_version; v++)
+        visit(m, v);
+}
+
+static void each_message(visitor *visit)
+{
+    static const struct wire_message *const in_records[] = {
+        &wire_consumer_protocol_subscription, &wire_consumer_protocol_assignment, &wire_offset_commit_key,
+        &wire_offset_commit_value, &wire_group_metadata_key, &wire_group_metadata_value,
+    };
     const struct wire_api *api;
 
     for (size_t i = 0; (api = wire_api_at(i)) != NULL; i++) {
-        for (int v = api->request->min_version; v <= api->request->max_version; v++)
-            visit(api->request, v);
-        for (int v = api->response->min_version; v <= api->response->max_version; v++)
-            visit(api->response, v);
+        each_version(api->request, visit);
+        each_version(api->response, visit);
     }
+    for (size_t i = 0; i < ARRAY_LEN(in_records); i++)
+        each_version(in_records[i], visit);
 }
 
 static void *new_message(const struct wire_message *m)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table. Ranges are chosen with clients in mind, not only with what the code could do: librdkafka before 2.6
+ * looks for single versions (Produce 0, 3 and 7; Fetch 4 and 10; ...) and turns features off without a word when one
+ * is outside the range. Produce 0-2 is advertised for that reason and answered with an error.
+ */
+#include "daemon/api/api.h"
+
+#include "lib/base/attr.h"
+
+static const struct api apis[] = {                   /* sorted by key */
+    { API_PRODUCE, 0, 11, handle_produce },
+    { API_FETCH, 4, 16, handle_fetch },
+    { API_LIST_OFFSETS, 1, 9, handle_list_offsets },
+    { API_API_VERSIONS, 0, 4, handle_api_versions },
+    { API_DELETE_RECORDS, 0, 2, handle_delete_records },
+    { API_OFFSET_FOR_LEADER_EPOCH, 2, 4, handle_offset_for_leader_epoch },
+    { API_DESCRIBE_LOG_DIRS, 1, 4, handle_describe_log_dirs },
+    { API_KLOG_STAT, 0, 0, handle_klog_stat },
+    { API_KLOG_FIND_TEXT, 0, 0, handle_klog_find_text },
+};
+
+const struct api *api_find(int16_t key)
+{
+    size_t lo = 0, hi = ARRAY_LEN(apis);
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (apis[mid].key < key)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < ARRAY_LEN(apis) && apis[lo].key == key ? &apis[lo] : NULL;
+}
+
+const struct api *api_at(size_t i)
+{
+    return i < ARRAY_LEN(apis) ? &apis[i] : NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of APIs this broker serves: key, the versions it advertises (which may be fewer than the schema
+ * describes), the handler. One handler a file; ApiVersions answers from this table.
+ */
+#ifndef KLOG_DAEMON_API_H
+#define KLOG_DAEMON_API_H
+
+#include "daemon/server/request.h"
+
+struct api {
+    int16_t key, min_version, max_version;
+    request_handler *handler;
+};
+const struct api *api_find(int16_t key);             /* NULL: not served */
+const struct api *api_at(size_t i);                  /* in the order of keys; NULL past the end */
+
+/* Answers an ApiVersions request of a version we do not know, in version 0's layout (KIP-511). */
+void api_versions_unsupported(struct request *r);
+
+request_handler handle_api_versions;
+request_handler handle_delete_records;
+request_handler handle_describe_log_dirs;
+request_handler handle_fetch;
+request_handler handle_klog_find_text;
+request_handler handle_klog_stat;
+request_handler handle_list_offsets;
+request_handler handle_offset_for_leader_epoch;
+request_handler handle_produce;
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fetch: finds where the asked batches lie and lets them leave by sendfile; nothing here looks into a batch. When there is less
+ * than min_bytes the request parks: one watcher a partition, a timer, and no thread. A wake-up reads
+ * everything anew, which costs two lock operations for a partition with nothing new.
+ *
+ * On the session's loop. Fetch sessions (KIP-227) are not kept: every answer has session id 0, which tells
+ * the client to name all its partitions each time.
+ */
+#include <errno.h>
+
+#include "daemon/api/api.h"
+#include "daemon/broker.h"
+#include "daemon/replica/partition.h"
+#include "lib/base/check.h"
+
+enum { RESPONSE_BYTES_MAX = 55 * 1024 * 1024 };      /* as Kafka's fetch.max.bytes */
+
+struct fetch_part {
+    const struct fetch_request_partitions *q;
+    struct partition *pt;                        /* NULL: not here; err says what to answer */
+    struct watcher watcher;
+    enum kerr err;                               /* known from the start */
+    /* what the last look found */
+    enum kerr found;
+    struct partition_view view;
+    struct plog_span span;
+    bool diverged;
+    int32_t diverging_epoch;
+    int64_t diverging_end;
+};
+
+struct fetch {
+    struct request *r;
+    const struct fetch_request *q;
+    struct fetch_part *parts;                    /* in the order of the request */
+    size_t n_parts;
+    int64_t max_bytes;
+    int64_t bytes;                               /* in the spans */
+    bool urgent;                                 /* an error or a divergence: answer at once */
+    struct task wake;
+    struct timer timeout;
+};
+
+/* ---- one look at one partition ---- */
+static void part_forget(struct fetch_part *p)
+{
+    if (p->span.file != NULL)
+        plog_span_release(&p->span);
+    p->span = (struct plog_span){ 0 };
+    p->diverged = false;
+}
+
+/* KIP-595: the fetcher's last epoch ended earlier here than where it asks to go on. */
+static enum kerr part_check_divergence(struct fetch_part *p)
+{
+    if (p->q->last_fetched_epoch < 0)
+        return KERR_NONE;
+    int32_t epoch;
+    int64_t end;
+    plog_epoch_end(p->pt->log, p->q->last_fetched_epoch, &epoch, &end);
+    if (epoch < 0)
+        return KERR_OFFSET_OUT_OF_RANGE;
+    p->diverged = epoch < p->q->last_fetched_epoch || end < p->q->fetch_offset;
+    p->diverging_epoch = epoch;
+    p->diverging_end = end;
+    return KERR_NONE;
+}
+
+static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t room)
+{
+    const struct partition_view *v = &p->view;
+    int64_t offset = p->q->fetch_offset;
+    if (offset < v->start_offset || offset > v->leo)
+        return KERR_OFFSET_OUT_OF_RANGE;
+    enum kerr err = part_check_divergence(p);
+    if (err != KERR_NONE || p->diverged)
+        return err;
+
+    int64_t limit = f->q->isolation_level == 1 ? v->lso : v->hw;
+    int64_t max = MIN((int64_t)MAX(p->q->partition_max_bytes, 0), room);
+    bool first = f->bytes == 0;                  /* the first that has anything gives one batch, whatever its size */
+    if (offset >= limit || (max <= 0 && !first))
+        return KERR_NONE;
+    int rc = plog_read(p->pt->log, offset, limit, MAX(max, 0), first, &p->span);
+    if (rc == -ERANGE) {
+        partition_view(p->pt, &p->view);         /* retention was faster: say where the log starts now */
+        return KERR_OFFSET_OUT_OF_RANGE;
+    }
+    return rc < 0 ? kerr_of_errno(-rc) : KERR_NONE;
+}
+
+static enum kerr part_look(const struct fetch *f, struct fetch_part *p, int64_t room)
+{
+    part_forget(p);
+    if (p->pt == NULL)
+        return p->err;
+    partition_view(p->pt, &p->view);
+    if (p->view.err != KERR_NONE)
+        return p->view.err == KERR_KAFKA_STORAGE_ERROR && f->r->api_version <= 5 ? KERR_NOT_LEADER_OR_FOLLOWER
+                                                                                : p->view.err;
+    enum kerr err = partition_epoch_check(&p->view, p->q->current_leader_epoch);
+    return err != KERR_NONE ? err : part_read(f, p, room);
+}
+
+static void fetch_look(struct fetch *f)
+{
+    f->bytes = 0;
+    f->urgent = false;
+    for (size_t i = 0; i < f->n_parts; i++) {
+        struct fetch_part *p = &f->parts[i];
+        p->found = part_look(f, p, f->max_bytes - f->bytes);
+        f->bytes += p->span.n;
+        f->urgent |= p->found != KERR_NONE || p->diverged;
+    }
+}
+
+static void fetch_forget(struct fetch *f)
+{
+    for (size_t i = 0; i < f->n_parts; i++)
+        part_forget(&f->parts[i]);
+}
+
+/* ---- the answer ---- */
+static bool tells_leader(enum kerr err)
+{
+    return err == KERR_NOT_LEADER_OR_FOLLOWER || err == KERR_FENCED_LEADER_EPOCH;
+}
+
+static void part_answer(const struct fetch *f, struct fetch_part *p, struct fetch_response_partitions *out)
+{
+    bool known = p->pt != NULL && p->view.err != KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    *out = (struct fetch_response_partitions){
+        .partition_index = p->q->partition,
+        .error_code = (int16_t)p->found,
+        .high_watermark = known ? p->view.hw : -1,
+        .last_stable_offset = known ? p->view.lso : -1,
+        .log_start_offset = known ? p->view.start_offset : -1,
+        .diverging_epoch = { .epoch = -1, .end_offset = -1 },
+        .current_leader = { .leader_id = -1, .leader_epoch = -1 },
+        .snapshot_id = { .end_offset = -1, .epoch = -1 },
+        .n_aborted_transactions = f->q->isolation_level == 1 ? 0 : -1,
+        .preferred_read_replica = -1,
+        .records = { .n = (int32_t)p->span.n, .ext = &p->span },
+    };
+    if (f->r->api_version >= 12 && p->diverged) {
+        out->diverging_epoch.epoch = p->diverging_epoch;
+        out->diverging_epoch.end_offset = p->diverging_end;
+    }
+    if (f->r->api_version >= 12 && tells_leader(p->found)) {
+        out->current_leader.leader_id = p->view.leader;
+        out->current_leader.leader_epoch = p->view.leader_epoch;
+    }
+    if (p->span.n == 0)
+        out->records.ext = NULL;
+}
+
+static void fetch_build(struct fetch *f, struct fetch_response *rsp)
+{
+    struct arena *a = &f->r->arena;
+    struct fetch_part *p = f->parts;
+    rsp->n_responses = f->q->n_topics;
+    rsp->responses = arena_array(a, (size_t)f->q->n_topics, sizeof *rsp->responses);
+    for (int32_t i = 0; i < f->q->n_topics; i++) {
+        const struct fetch_request_topics *t = &f->q->topics[i];
+        struct fetch_response_responses *out = &rsp->responses[i];
+        out->topic = t->topic;
+        out->topic_id = t->topic_id;
+        out->n_partitions = t->n_partitions;
+        out->partitions = arena_array(a, (size_t)t->n_partitions, sizeof *out->partitions);
+        for (int32_t k = 0; k < t->n_partitions; k++)
+            part_answer(f, p++, &out->partitions[k]);
+    }
+}
+
+static void fetch_drop_references(struct fetch *f)
+{
+    for (size_t i = 0; i < f->n_parts; i++)
+        partition_unref(f->parts[i].pt);
+}
+
+/* Answers with what the last look found; the spans go along. */
+static void fetch_answer(struct fetch *f)
+{
+    struct fetch_response rsp;
+    wire_defaults(&wire_fetch_response, &rsp);
+    fetch_build(f, &rsp);
+    fetch_drop_references(f);
+    request_reply(f->r, &rsp);
+}
+
+static void answer_session_error(struct request *r)
+{
+    struct fetch_response rsp;
+    wire_defaults(&wire_fetch_response, &rsp);
+    rsp.error_code = KERR_FETCH_SESSION_ID_NOT_FOUND;
+    request_reply(r, &rsp);
+}
+
+/* ---- waiting ---- */
+static void fetch_unwatch(struct fetch *f)
+{
+    for (size_t i = 0; i < f->n_parts; i++)
+        if (f->parts[i].pt != NULL)
+            partition_unwatch(f->parts[i].pt, &f->parts[i].watcher);
+}
+
+/* False when something moved meanwhile: look again. */
+static bool fetch_watch(struct fetch *f)
+{
+    for (size_t i = 0; i < f->n_parts; i++) {
+        struct fetch_part *p = &f->parts[i];
+        p->watcher.wake_at = MAX(p->view.hw, p->q->fetch_offset) + 1;
+        if (!partition_watch(p->pt, &p->watcher)) {
+            fetch_unwatch(f);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fetch_is_enough(const struct fetch *f)
+{
+    bool full = f->bytes > 0 && f->bytes >= f->max_bytes;
+    return f->urgent || f->n_parts == 0 || f->bytes >= f->q->min_bytes || full;
+}
+
+/* True when it was answered. */
+static bool fetch_try(struct fetch *f)
+{
+    do {
+        fetch_look(f);
+        if (fetch_is_enough(f)) {
+            timer_clear(f->r->loop, &f->timeout);
+            loop_cancel(f->r->loop, &f->wake);
+            fetch_answer(f);
+            return true;
+        }
+        fetch_forget(f);
+    } while (!fetch_watch(f));
+    return false;
+}
+
+static void on_wake(struct task *t)
+{
+    struct fetch *f = container_of(t, struct fetch, wake);
+    fetch_unwatch(f);
+    fetch_try(f);
+}
+
+static void fetch_finish(struct request *r)
+{
+    struct fetch *f = r->op;
+    fetch_unwatch(f);
+    timer_clear(r->loop, &f->timeout);
+    loop_cancel(r->loop, &f->wake);
+    fetch_look(f);
+    fetch_answer(f);
+}
+
+static void on_timeout(struct timer *t)
+{
+    fetch_finish(container_of(t, struct fetch, timeout)->r);
+}
+
+static void fetch_cancel(struct request *r)
+{
+    struct fetch *f = r->op;
+    fetch_unwatch(f);
+    timer_clear(r->loop, &f->timeout);
+    loop_cancel(r->loop, &f->wake);
+    fetch_drop_references(f);
+    request_drop(r);
+}
+
+/* ---- the request ---- */
+static void part_find(const struct fetch *f, const struct fetch_request_topics *t, struct fetch_part *p)
+{
+    struct partitions *ps = f->r->broker->partitions;
+    char name[TOPIC_NAME_MAX + 1];
+    p->err = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    if (f->r->api_version < 13) {
+        p->pt = partitions_get(ps, t->topic, p->q->partition);
+        return;
+    }
+    p->pt = partitions_get_by_id(ps, &t->topic_id, p->q->partition);
+    if (p->pt == NULL && !partitions_topic_name(ps, &t->topic_id, name))
+        p->err = KERR_UNKNOWN_TOPIC_ID;
+}
+
+static void fetch_find_parts(struct fetch *f)
+{
+    size_t n = 0;
+    for (int32_t i = 0; i < f->q->n_topics; i++)
+        n += (size_t)f->q->topics[i].n_partitions;
+    f->parts = arena_array(&f->r->arena, n, sizeof *f->parts);
+    for (int32_t i = 0; i < f->q->n_topics; i++)
+        for (int32_t k = 0; k < f->q->topics[i].n_partitions; k++) {
+            struct fetch_part *p = &f->parts[f->n_parts++];
+            p->q = &f->q->topics[i].partitions[k];
+            p->watcher = (struct watcher){ .loop = f->r->loop, .task = &f->wake, .what = WATCH_HW };
+            part_find(f, &f->q->topics[i], p);
+        }
+    KCHECK(f->n_parts == n);
+}
+
+void handle_fetch(struct request *r)
+{
+    const struct fetch_request *q = r->body;
+    if (q->session_id != 0) {
+        answer_session_error(r);
+        return;
+    }
+    struct fetch *f = arena_alloc(&r->arena, sizeof *f);
+    r->op = f;
+    f->r = r;
+    f->q = q;
+    f->max_bytes = MIN(MAX(q->max_bytes, 0), RESPONSE_BYTES_MAX);
+    f->wake.cb = on_wake;
+    f->timeout.cb = on_timeout;
+    fetch_find_parts(f);
+
+    if (q->max_wait_ms <= 0) {
+        fetch_look(f);
+        fetch_answer(f);
+        return;
+    }
+    if (fetch_try(f))
+        return;
+    r->cancel = fetch_cancel;
+    r->finish = fetch_finish;
+    timer_set(r->loop, &f->timeout, loop_now_ms(r->loop) + q->max_wait_ms);
+}

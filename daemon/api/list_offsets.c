@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ListOffsets: the ends of a partition, and the first record at or after a time. On the session's loop: the
+ * indexes make a look cheap, and what is not in the page cache is rare.
+ */
+#include "daemon/api/api.h"
+#include "daemon/broker.h"
+#include "daemon/replica/partition.h"
+
+enum {                                           /* timestamps with a meaning of their own */
+    TS_LATEST = -1,
+    TS_EARLIEST = -2,
+    TS_MAX_TIMESTAMP = -3,                       /* v7 */
+    TS_EARLIEST_LOCAL = -4,                      /* v8 */
+    TS_LATEST_TIERED = -5,                       /* v9 */
+};
+
+/* R16: until the watermark has reached this epoch's start the end is not known for sure. */
+static enum kerr not_yet(int version)
+{
+    return version >= 5 ? KERR_OFFSET_NOT_AVAILABLE : KERR_LEADER_NOT_AVAILABLE;
+}
+
+static enum kerr find_by_time(struct partition *pt, const struct partition_view *v, int64_t ts, int64_t limit,
+                              struct list_offsets_response_partitions *rsp)
+{
+    int64_t offset = -1, found_ts = -1;
+    int rc = ts == TS_MAX_TIMESTAMP ? plog_max_timestamp(pt->log, limit, &offset, &found_ts)
+                                    : plog_find_time(pt->log, ts, limit, &offset, &found_ts);
+    if (rc < 0)
+        return kerr_of_errno(-rc);
+    if (offset < 0 && !v->hw_is_current)
+        return KERR_OFFSET_NOT_AVAILABLE;
+    rsp->offset = offset;
+    rsp->timestamp = offset < 0 ? -1 : found_ts;
+    rsp->leader_epoch = offset < 0 ? -1 : plog_epoch_at(pt->log, offset);
+    return KERR_NONE;
+}
+
+static enum kerr find(struct request *r, struct partition *pt, const struct partition_view *v, int64_t ts,
+                      struct list_offsets_response_partitions *rsp)
+{
+    const struct list_offsets_request *q = r->body;
+    int64_t limit = q->isolation_level == 1 ? v->lso : v->hw;
+    if ((ts == TS_MAX_TIMESTAMP && r->api_version < 7) || (ts == TS_EARLIEST_LOCAL && r->api_version < 8) ||
+        (ts == TS_LATEST_TIERED && r->api_version < 9) || ts < TS_LATEST_TIERED)
+        return KERR_INVALID_REQUEST;
+
+    switch (ts) {
+    case TS_LATEST:
+        if (!v->hw_is_current)
+            return not_yet(r->api_version);
+        rsp->offset = limit;
+        rsp->leader_epoch = v->leader_epoch;
+        return KERR_NONE;
+    case TS_EARLIEST:
+    case TS_EARLIEST_LOCAL:
+        rsp->offset = v->start_offset;
+        rsp->leader_epoch = plog_epoch_at(pt->log, v->start_offset);
+        return KERR_NONE;
+    case TS_LATEST_TIERED:                       /* nothing is tiered: there is none */
+        return KERR_NONE;
+    default:
+        return find_by_time(pt, v, ts, limit, rsp);
+    }
+}
+
+static enum kerr answer_partition(struct request *r, struct kstr topic,
+                                  const struct list_offsets_request_partitions *q,
+                                  struct list_offsets_response_partitions *rsp)
+{
+    struct partition *pt = partitions_get(r->broker->partitions, topic, q->partition_index);
+    if (pt == NULL)
+        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    struct partition_view v;
+    partition_view(pt, &v);
+    enum kerr err = v.err != KERR_NONE ? v.err : partition_epoch_check(&v, q->current_leader_epoch);
+    if (err == KERR_NONE)
+        err = find(r, pt, &v, q->timestamp, rsp);
+    partition_unref(pt);
+    return err;
+}
+
+static void answer_topic(struct request *r, const struct list_offsets_request_topics *q,
+                         struct list_offsets_response_topics *rsp)
+{
+    rsp->name = q->name;
+    rsp->n_partitions = q->n_partitions;
+    rsp->partitions = arena_array(&r->arena, (size_t)q->n_partitions, sizeof *rsp->partitions);
+    for (int32_t i = 0; i < q->n_partitions; i++) {
+        struct list_offsets_response_partitions *out = &rsp->partitions[i];
+        *out = (struct list_offsets_response_partitions){
+            .partition_index = q->partitions[i].partition_index, .timestamp = -1, .offset = -1, .leader_epoch = -1,
+        };
+        out->error_code = (int16_t)answer_partition(r, q->name, &q->partitions[i], out);
+        if (r->api_version < 4)
+            out->leader_epoch = -1;
+    }
+}
+
+void handle_list_offsets(struct request *r)
+{
+    const struct list_offsets_request *q = r->body;
+    struct list_offsets_response rsp;
+    wire_defaults(&wire_list_offsets_response, &rsp);
+    rsp.n_topics = q->n_topics;
+    rsp.topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *rsp.topics);
+    for (int32_t i = 0; i < q->n_topics; i++)
+        answer_topic(r, &q->topics[i], &rsp.topics[i]);
+    request_reply(r, &rsp);
+}

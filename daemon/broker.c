@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start and stop, in the order that broker.h gives. Main thread; only broker_dir_failed() comes from others.
+ */
+#include "daemon/broker.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/meta/cluster.h"
+#include "daemon/meta/registers.h"
+#include "daemon/replica/partition.h"
+#include "daemon/server/server.h"
+#include "daemon/upkeep/flusher.h"
+#include "daemon/upkeep/upkeep.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+/* ---- calls into a loop ---- */
+struct loop_call {
+    struct task task;
+    void (*f)(void *arg);
+    void *arg;
+    sem_t done;
+};
+
+static void call_run(struct task *t)
+{
+    struct loop_call *call = container_of(t, struct loop_call, task);
+    call->f(call->arg);
+    sem_post(&call->done);
+}
+
+void broker_call(struct loop *lp, void (*f)(void *arg), void *arg)
+{
+    struct loop_call call = { .task.cb = call_run, .f = f, .arg = arg };
+    sem_init(&call.done, 0, 0);
+    loop_post(lp, &call.task);
+    while (sem_wait(&call.done) < 0)
+        ;
+    sem_destroy(&call.done);
+}
+
+/* ---- log directories ---- */
+static int open_dir(struct broker *b, const char *path, struct datadir_identity *identity, char *err, size_t err_size)
+{
+    struct datadir *dd;
+    int rc = datadir_open(path, NULL, identity, &dd, err, err_size);
+    if (rc < 0)
+        return rc;
+    b->dirs = xreallocarray(b->dirs, (size_t)b->n_dirs + 1, sizeof(struct datadir *));
+    b->dirs[b->n_dirs++] = dd;
+    return 0;
+}
+
+static int open_dirs(struct broker *b, char *err, size_t err_size)
+{
+    struct datadir_identity identity = { .broker_id = b->config.broker_id };
+    snprintf(identity.cluster_id, sizeof identity.cluster_id, "%s", b->config.cluster_id);
+    CLEANUP(freep) char *list = xstrdup(b->config.log_dirs);
+    int rc = 0;
+    char *save = NULL;
+    for (char *path = strtok_r(list, ", ", &save); path != NULL && rc == 0; path = strtok_r(NULL, ", ", &save))
+        rc = open_dir(b, path, &identity, err, err_size);
+    if (rc == 0 && b->n_dirs == 0) {
+        snprintf(err, err_size, "log.dirs: no directory is named; set log.dirs to where the data shall live");
+        rc = -EINVAL;
+    }
+    if (rc < 0)
+        return rc;
+    b->id = identity.broker_id;
+    snprintf(b->cluster_id, sizeof b->cluster_id, "%s", identity.cluster_id);
+    b->dir_failed = xcalloc((size_t)b->n_dirs, sizeof *b->dir_failed);
+    return 0;
+}
+
+static bool note_dir_failed(struct broker *b, int dir, bool *ret_all)
+{
+    pthread_mutex_lock(&b->dirs_mu);
+    bool news = !b->dir_failed[dir];
+    b->dir_failed[dir] = true;
+    *ret_all = true;
+    for (int i = 0; i < b->n_dirs; i++)
+        *ret_all &= b->dir_failed[i];
+    pthread_mutex_unlock(&b->dirs_mu);
+    return news;
+}
+
+void broker_dir_failed(struct broker *b, int dir, int eno)
+{
+    bool all;
+    if (!note_dir_failed(b, dir, &all))
+        return;
+    log_error("log directory %s failed: %s; its partitions are offline until klogd is started anew",
+              datadir_path(b->dirs[dir]), strerror(eno));
+    if (all) {
+        log_error("no log directory is left; stopping without a clean marker");
+        _exit(BROKER_EXIT_STORAGE);
+    }
+    partitions_dir_failed(b->partitions, dir);
+}
+
+/* ---- threads ---- */
+static void *loop_main(void *arg)
+{
+    loop_run(arg);
+    return NULL;
+}
+
+static int start_loops(struct broker *b, char *err, size_t err_size)
+{
+    int n = broker_config_network_threads(&b->config);
+    b->loops = xcalloc((size_t)n, sizeof(struct loop *));
+    b->loop_threads = xcalloc((size_t)n, sizeof *b->loop_threads);
+    for (int i = 0; i < n; i++) {
+        struct loop *lp = loop_new();
+        if (lp == NULL) {
+            snprintf(err, err_size, "cannot make an event loop: %s", strerror(errno));
+            return -EMFILE;
+        }
+        b->loops[b->n_loops] = lp;
+        int rc = pthread_create(&b->loop_threads[b->n_loops], NULL, loop_main, lp);
+        KCHECK(rc == 0);
+        pthread_setname_np(b->loop_threads[b->n_loops], "klogd-net");
+        b->n_loops++;
+    }
+    return 0;
+}
+
+static void join_loops(struct broker *b)
+{
+    for (int i = 0; i < b->n_loops; i++) {
+        loop_stop(b->loops[i]);
+        pthread_join(b->loop_threads[i], NULL);
+    }
+}
+
+static void free_loops(struct broker *b)
+{
+    for (int i = 0; i < b->n_loops; i++)
+        loop_free(b->loops[i]);
+    free(b->loops);
+    free(b->loop_threads);
+}
+
+/* ---- start ---- */
+static int start_storage(struct broker *b, char *err, size_t err_size)
+{
+    int rc = open_dirs(b, err, err_size);
+    if (rc < 0)
+        return rc;
+    return registers_open_embedded(datadir_fd(b->dirs[0]), b->loops[0], &b->registers, err, err_size);
+}
+
+static int start_all(struct broker *b, char *err, size_t err_size)
+{
+    b->server = server_new(b, err, err_size);
+    if (b->server == NULL)
+        return -EINVAL;
+    int rc = start_loops(b, err, err_size);
+    if (rc < 0)
+        return rc;
+    b->workers = workers_new(b->config.num_io_threads, "klogd-io");
+    rc = start_storage(b, err, err_size);
+    if (rc < 0)
+        return rc;
+    b->partitions = partitions_new(b);
+    b->flusher = flusher_new(b);
+    b->cluster = cluster_new(b);
+    rc = cluster_start(b->cluster, err, err_size);
+    if (rc < 0)
+        return rc;
+    b->upkeep = upkeep_new(b);
+    b->started_ms = clock_wall_ms();
+    return server_start(b->server, err, err_size);
+}
+
+int broker_start(struct broker *b, char *err, size_t err_size)
+{
+    pthread_mutex_init(&b->dirs_mu, NULL);
+    err[0] = '\0';
+    int rc = start_all(b, err, err_size);
+    if (rc < 0)
+        broker_stop(b);
+    return rc;
+}
+
+/* ---- stop ---- */
+static bool close_dirs(struct broker *b, bool clean)
+{
+    for (int i = 0; i < b->n_dirs; i++)
+        datadir_close(b->dirs[i], clean && !datadir_failed(b->dirs[i]));
+    free(b->dirs);
+    free(b->dir_failed);
+    return clean;
+}
+
+bool broker_stop(struct broker *b)
+{
+    server_stop(b->server);
+    upkeep_stop(b->upkeep);
+    join_loops(b);                               /* nobody submits jobs or appends after this */
+    workers_free(b->workers);
+    flusher_free(b->flusher);
+
+    bool clean = true;
+    if (b->partitions != NULL)
+        clean = partitions_close(b->partitions, true);
+    cluster_free(b->cluster);
+    if (b->registers != NULL)
+        registers_close(b->registers);
+    clean = close_dirs(b, clean);
+    partitions_free(b->partitions);
+    upkeep_free(b->upkeep);
+    server_free(b->server);
+    free_loops(b);
+    pthread_mutex_destroy(&b->dirs_mu);
+    return clean;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * klogd's command line, signals and exit status; everything else is struct broker's. The main thread parses, starts
+ * the broker, waits for signals and stops it; all other threads have every signal blocked.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef HAVE_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+#include "daemon/broker.h"
+#include "daemon/server/server.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+const char *argp_program_version = PACKAGE_STRING;
+
+enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG };
+
+static const struct argp_option options[] = {
+    { "config", 'c', "FILE", 0, "Read the configuration from FILE (key=value lines, Kafka's key names)", 0 },
+    { "override", OPT_OVERRIDE, "KEY=VALUE", 0, "Set one key, over the file; may be given again", 0 },
+    { "print-config", OPT_PRINT_CONFIG, NULL, 0, "Check the configuration, print all of it, and exit", 0 },
+    { "daemonize", 'd', NULL, 0, "Go to the background; return when clients are served. Messages still go to "
+      "standard error", 0 },
+    { 0 },
+};
+
+static const char doc[] =
+    "klogd - a log broker that speaks Kafka's protocol\v"
+    "Examples:\n"
+    "  klogd --override log.dirs=/var/lib/klog\n"
+    "  klogd /etc/klog/klogd.properties --override listeners=PLAINTEXT://:9092\n"
+    "  klogd -c klogd.properties --print-config\n"
+    "\n"
+    "SIGTERM and SIGINT stop it clean (a second one at once, without flushing); SIGHUP reads log.level anew.\n"
+    "Exit status: 0 stopped clean, 1 wrong command line or configuration, 2 could not start, 3 the last log "
+    "directory failed, 4 stopped, but not clean: the next start checks the logs.";
+
+struct arguments {
+    struct broker_config config;
+    const char *file;
+    bool print, daemonize;
+    const char **overrides;
+    size_t n_overrides;
+};
+
+/* ---- configuration ---- */
+static void die(enum broker_exit status, const char *text)
+{
+    fprintf(stderr, "klogd: %s\n", text);
+    exit((int)status);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    switch (key) {
+    case 'c':
+    case ARGP_KEY_ARG:
+        if (a->file != NULL)
+            argp_error(state, "two configuration files: %s and %s", a->file, arg);
+        a->file = arg;
+        return 0;
+    case OPT_OVERRIDE:
+        a->overrides = xreallocarray(a->overrides, a->n_overrides + 1, sizeof(char *));
+        a->overrides[a->n_overrides++] = arg;
+        return 0;
+    case OPT_PRINT_CONFIG:
+        a->print = true;
+        return 0;
+    case 'd':
+        a->daemonize = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int apply_override(struct broker_config *c, const char *text, char *err, size_t err_size)
+{
+    const char *eq = strchr(text, '=');
+    if (eq == NULL || eq == text) {
+        snprintf(err, err_size, "--override %s: KEY=VALUE is expected", text);
+        return -EINVAL;
+    }
+    CLEANUP(freep) char *name = xstrndup(text, (size_t)(eq - text));
+    return broker_config_set(c, name, eq + 1, err, err_size);
+}
+
+static int read_config(const struct arguments *a, struct broker_config *c, char *err, size_t err_size)
+{
+    broker_config_init(c);
+    int rc = a->file == NULL ? 0 : broker_config_read_file(c, a->file, err, err_size);
+    for (size_t i = 0; rc == 0 && i < a->n_overrides; i++)
+        rc = apply_override(c, a->overrides[i], err, err_size);
+    return rc < 0 ? rc : broker_config_check(c, err, err_size);
+}
+
+static void print_config(const struct broker_config *c)
+{
+    for (size_t i = 0; i < broker_config_table.n; i++) {
+        char value[4096];
+        conf_get(&broker_config_table.keys[i], c, value, sizeof value);
+        printf("%s=%s\n", broker_config_table.keys[i].name, value);
+    }
+}
+
+/* ---- the process ---- */
+/* Segments and connections need many descriptors; what the administrator allows at most is what we take. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == lim.rlim_max)
+        return;
+    lim.rlim_cur = lim.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &lim) < 0)
+        log_warn("cannot raise the limit of open files: %s", strerror(errno));
+}
+
+static sigset_t block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return set;
+}
+
+/* The parent waits for the child's word and leaves with its verdict; the child gets the descriptor to say it on. */
+static int go_to_background(void)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        die(BROKER_EXIT_START, strerror(errno));
+    pid_t child = fork();
+    if (child < 0)
+        die(BROKER_EXIT_START, strerror(errno));
+    if (child > 0) {
+        char word;
+        int status = 0;
+        close(fds[1]);
+        if (read(fds[0], &word, 1) == 1)
+            _exit(BROKER_EXIT_CLEAN);
+        waitpid(child, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : BROKER_EXIT_START);
+    }
+    close(fds[0]);
+    setsid();
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        close(null);
+    }
+    return fds[1];
+}
+
+static void notify(const char *what)
+{
+#ifdef HAVE_SYSTEMD
+    sd_notify(0, what);
+#else
+    (void)what;
+#endif
+}
+
+static void say_ready(const struct broker *b, int ready_fd, int64_t began_ms)
+{
+    struct bytebuf addresses = { 0 };
+    server_addresses(b->server, &addresses);
+    log_info("%s serves %s", PACKAGE_STRING, bytebuf_cstr(&addresses));
+    log_info("data in %s, cluster %s, broker %d, started in %lld ms", b->config.log_dirs, b->cluster_id, b->id,
+             (long long)(clock_mono_ms() - began_ms));
+    bytebuf_done(&addresses);
+    notify("READY=1");
+    if (ready_fd >= 0) {
+        if (write(ready_fd, "1", 1) < 0)
+            log_debug("whoever started klogd is gone");
+        close(ready_fd);
+    }
+}
+
+/* ---- signals ---- */
+static void on_second_signal(int sig)
+{
+    (void)sig;
+    static const char text[] = "klogd: second signal, stopping at once; the next start checks the logs\n";
+    ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)n;
+    _exit(BROKER_EXIT_UNCLEAN);
+}
+
+static void reread_log_level(const struct arguments *a)
+{
+    struct broker_config c;
+    char err[512] = "";
+    if (read_config(a, &c, err, sizeof err) == 0) {
+        log_set_level((enum log_level)c.log_level);
+        log_info("SIGHUP: log.level was read anew");
+    } else {
+        log_warn("SIGHUP: %s; nothing changed", err);
+    }
+    broker_config_done(&c);
+}
+
+static void wait_for_stop(const sigset_t *set, const struct arguments *a)
+{
+    for (;;) {
+        int sig = 0;
+        if (sigwait(set, &sig) != 0)
+            continue;
+        if (sig == SIGHUP) {
+            reread_log_level(a);
+            continue;
+        }
+        log_info("%s: stopping", strsignal(sig));
+        break;
+    }
+    struct sigaction act = { .sa_handler = on_second_signal };
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGINT, &act, NULL);
+    pthread_sigmask(SIG_UNBLOCK, set, NULL);
+}
+
+static int serve(struct broker *b, const struct arguments *a, int ready_fd)
+{
+    char err[1024] = "";
+    int64_t began_ms = clock_mono_ms();
+    sigset_t set = block_signals();
+    raise_descriptor_limit();
+    if (broker_start(b, err, sizeof err) < 0)
+        die(BROKER_EXIT_START, err);
+    say_ready(b, ready_fd, began_ms);
+    wait_for_stop(&set, a);
+    notify("STOPPING=1");
+    bool clean = broker_stop(b);
+    log_info(clean ? "stopped clean" : "stopped, but not clean: the next start checks the logs");
+    return clean ? BROKER_EXIT_CLEAN : BROKER_EXIT_UNCLEAN;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = { options, parse_option, "[FILE]", doc, NULL, NULL, NULL };
+    struct arguments a = { 0 };
+    struct broker b = { 0 };
+    char err[1024] = "";
+
+    argp_err_exit_status = BROKER_EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    if (read_config(&a, &b.config, err, sizeof err) < 0)
+        die(BROKER_EXIT_USAGE, err);
+    log_set_level((enum log_level)b.config.log_level);
+    if (a.print) {
+        print_config(&b.config);
+        return BROKER_EXIT_CLEAN;
+    }
+    int ready_fd = a.daemonize ? go_to_background() : -1;
+    int status = serve(&b, &a, ready_fd);
+    broker_config_done(&b.config);
+    free(a.overrides);
+    return status;
+}

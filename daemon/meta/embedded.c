@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The embedded back-end of the register store: one thread owns the tree and the journal.
+ *
+ * Calls from any thread queue a request. The thread takes all that is queued, works through it in
+ * order, makes the changes durable in one frame with one fdatasync (group commit), and only then hands
+ * the answers to the loop: nobody sees a register that a power cut could take back. Reads pass through the
+ * same queue, so the order of calls is the order of effects.
+ *
+ * Locks: mu guards the two queues, the watches and `stopping`; it is a leaf. tree, journal and dead belong to
+ * the thread. Watches are called on the loop, before the answer to the change that set them off.
+ *
+ * After a failed write or fdatasync (S8) every later change and read is refused; ENOSPC undoes the round and
+ * goes on.
+ */
+#include "daemon/meta/registers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "daemon/meta/register_journal.h"
+#include "daemon/meta/register_tree.h"
+#include "lib/base/check.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/loop/loop.h"
+
+enum item_kind { ITEM_MULTI, ITEM_GET, ITEM_CHILDREN, ITEM_EVENT };
+
+struct item {
+    enum item_kind kind;
+    TAILQ_ENTRY(item) link;
+    void *arg;
+    int rc;
+    union {
+        struct {
+            void (*cb)(void *arg, int rc);
+            struct register_op *ops;
+            int n;
+        } multi;
+        struct {
+            void (*cb)(void *arg, int rc, struct slice value, int64_t version);
+            uint8_t *value;
+            size_t value_bytes;
+            int64_t version;
+        } get;
+        struct {
+            void (*cb)(void *arg, int rc, const char *const *names, int n);
+            char **names;
+            int n;
+        } children;
+    };
+    char *path; /* GET, CHILDREN, EVENT */
+};
+TAILQ_HEAD(item_queue, item);
+
+struct register_watch {
+    char *path;
+    void (*cb)(void *arg, const char *path);
+    void *arg;
+    bool dead; /* unwatched while callbacks run; freed after them */
+    TAILQ_ENTRY(register_watch) link;
+};
+
+struct embedded {
+    struct registers base;
+    struct loop *loop;
+    pthread_t thread;
+
+    pthread_mutex_t mu;
+    pthread_cond_t wake;
+    struct item_queue asked, answered;    /* guarded by mu */
+    TAILQ_HEAD(, register_watch) watches; /* guarded by mu */
+    bool stopping;                        /* guarded by mu */
+    bool delivering;                      /* guarded by mu */
+    struct task deliver;
+
+    struct register_tree tree; /* the thread's */
+    struct register_journal journal;
+    struct register_undo undo; /* of this round */
+    int dead;                  /* -errno after a failed write */
+};
+
+static struct embedded *embedded_of(struct registers *r)
+{
+    return container_of(r, struct embedded, base);
+}
+
+/* ---- items ---- */
+
+static struct item *item_new(enum item_kind kind, const char *path, void *arg)
+{
+    struct item *it = xcalloc(1, sizeof *it);
+
+    it->kind = kind;
+    it->path = path == NULL ? NULL : xstrdup(path);
+    it->arg = arg;
+    return it;
+}
+
+static void item_free(struct item *it)
+{
+    if (it->kind == ITEM_GET)
+        free(it->get.value);
+    if (it->kind == ITEM_CHILDREN) {
+        for (int i = 0; i < it->children.n; i++)
+            free(it->children.names[i]);
+        free(it->children.names);
+    }
+    free(it->path);
+    free(it);
+}
+
+static void item_ask(struct embedded *e, struct item *it)
+{
+    pthread_mutex_lock(&e->mu);
+    TAILQ_INSERT_TAIL(&e->asked, it, link);
+    pthread_cond_signal(&e->wake);
+    pthread_mutex_unlock(&e->mu);
+}
+
+/* ---- the thread ---- */
+
+static void journal_op(struct embedded *e, const struct register_op *op)
+{
+    switch (op->kind) {
+    case REGISTER_CREATE:
+    case REGISTER_SET:
+        if (!register_tree_is_ephemeral(&e->tree, op->path))
+            register_journal_put(&e->journal, op->path, op->value, op->new_version);
+        break;
+    case REGISTER_DELETE:
+        register_journal_drop(&e->journal, op->path);
+        break;
+    case REGISTER_CREATE_EPHEMERAL:
+    case REGISTER_CHECK:
+        break;
+    }
+}
+
+/* Deletions of ephemeral registers must not reach the journal, and after the fact nobody can tell. */
+static bool *find_ephemeral(const struct embedded *e, const struct register_op *ops, int n)
+{
+    bool *ret = xcalloc((size_t)n, sizeof *ret);
+
+    for (int i = 0; i < n; i++)
+        ret[i] = ops[i].kind == REGISTER_DELETE && register_tree_is_ephemeral(&e->tree, ops[i].path);
+    return ret;
+}
+
+static void run_multi(struct embedded *e, struct item *it, struct item_queue *events)
+{
+    CLEANUP(freep) bool *ephemeral = find_ephemeral(e, it->multi.ops, it->multi.n);
+
+    it->rc = register_tree_multi(&e->tree, it->multi.ops, it->multi.n, &e->undo);
+    for (int i = 0; it->rc == 0 && i < it->multi.n; i++) {
+        const struct register_op *op = &it->multi.ops[i];
+        if (op->kind == REGISTER_CHECK)
+            continue;
+        if (!ephemeral[i])
+            journal_op(e, op);
+        struct item *event = item_new(ITEM_EVENT, op->path, NULL);
+        TAILQ_INSERT_TAIL(events, event, link);
+    }
+}
+
+static void run_get(struct embedded *e, struct item *it)
+{
+    struct slice value;
+
+    it->rc = register_tree_get(&e->tree, it->path, &value, &it->get.version);
+    if (it->rc < 0)
+        return;
+    it->get.value = xmalloc(value.n + 1);
+    memcpy(it->get.value, value.p, value.n);
+    it->get.value_bytes = value.n;
+}
+
+static void run_children(struct embedded *e, struct item *it)
+{
+    const char **names;
+    int n;
+
+    it->rc = register_tree_children(&e->tree, it->path, &names, &n);
+    if (it->rc < 0)
+        return;
+    it->children.names = xcalloc((size_t)n + 1, sizeof *it->children.names);
+    it->children.n = n;
+    for (int i = 0; i < n; i++)
+        it->children.names[i] = xstrdup(names[i]);
+    free(names);
+}
+
+static void run_item(struct embedded *e, struct item *it, struct item_queue *events)
+{
+    if (e->dead < 0)
+        it->rc = e->dead;
+    else if (it->kind == ITEM_MULTI)
+        run_multi(e, it, events);
+    else if (it->kind == ITEM_GET)
+        run_get(e, it);
+    else
+        run_children(e, it);
+}
+
+/* Nothing of the round happened: what was answered by it is an error now, and nobody hears of it. */
+static void round_fail(struct embedded *e, int rc, struct item_queue *round)
+{
+    struct item *it, *next;
+
+    register_undo_revert(&e->tree, &e->undo);
+    for (it = TAILQ_FIRST(round); it != NULL; it = next) {
+        next = TAILQ_NEXT(it, link);
+        it->rc = it->rc == 0 ? rc : it->rc;
+        if (it->kind == ITEM_EVENT) {
+            TAILQ_REMOVE(round, it, link);
+            item_free(it);
+        }
+    }
+    if (rc == -ENOSPC || rc == -EDQUOT) {
+        log_warn("registers: a change was refused: %s; free some space in the first log directory",
+                 strerror(-rc));
+        return;
+    }
+    e->dead = -EIO;
+    log_error("registers: cannot write registers.journal: %s; changes of topics are refused until klogd is "
+              "restarted "
+              "on a sound disk",
+              strerror(-rc));
+}
+
+static void round_run(struct embedded *e, struct item_queue *round)
+{
+    struct item_queue done = TAILQ_HEAD_INITIALIZER(done);
+    struct item *it;
+
+    while ((it = TAILQ_FIRST(round)) != NULL) {
+        TAILQ_REMOVE(round, it, link);
+        run_item(e, it, &done); /* its events come first */
+        TAILQ_INSERT_TAIL(&done, it, link);
+    }
+    TAILQ_CONCAT(round, &done, link);
+
+    int rc = e->dead < 0 ? 0 : register_journal_commit(&e->journal);
+    if (rc < 0) {
+        round_fail(e, rc, round);
+        return;
+    }
+    register_undo_commit(&e->undo);
+    rc = e->dead < 0 ? 0 : register_journal_compact_if_due(&e->journal, &e->tree);
+    if (rc < 0)
+        log_warn("registers: cannot write registers.snapshot: %s; the journal goes on growing",
+                 strerror(-rc));
+}
+
+static void *embedded_run(void *arg)
+{
+    struct embedded *e = arg;
+    struct item_queue round = TAILQ_HEAD_INITIALIZER(round);
+
+    pthread_mutex_lock(&e->mu);
+    for (;;) {
+        while (TAILQ_EMPTY(&e->asked) && !e->stopping)
+            pthread_cond_wait(&e->wake, &e->mu);
+        if (TAILQ_EMPTY(&e->asked))
+            break;
+        TAILQ_CONCAT(&round, &e->asked, link);
+        pthread_mutex_unlock(&e->mu);
+
+        round_run(e, &round);
+
+        pthread_mutex_lock(&e->mu);
+        TAILQ_CONCAT(&e->answered, &round, link);
+        loop_post(e->loop, &e->deliver);
+    }
+    pthread_mutex_unlock(&e->mu);
+    return NULL;
+}
+
+/* ---- on the loop ---- */
+
+/* Watches may come and go inside a callback: the list only grows at its tail meanwhile, the dead stay until
+ * the end. */
+static void deliver_event(struct embedded *e, const char *path)
+{
+    struct register_watch *w;
+
+    pthread_mutex_lock(&e->mu);
+    TAILQ_FOREACH (w, &e->watches, link) {
+        if (w->dead || !register_path_is_under(path, w->path))
+            continue;
+        pthread_mutex_unlock(&e->mu);
+        w->cb(w->arg, path);
+        pthread_mutex_lock(&e->mu);
+    }
+    pthread_mutex_unlock(&e->mu);
+}
+
+static void deliver_item(struct embedded *e, struct item *it)
+{
+    switch (it->kind) {
+    case ITEM_EVENT:
+        deliver_event(e, it->path);
+        break;
+    case ITEM_MULTI:
+        it->multi.cb(it->arg, it->rc);
+        break;
+    case ITEM_GET:
+        it->get.cb(it->arg, it->rc, slice_of(it->get.value, it->rc < 0 ? 0 : it->get.value_bytes),
+                   it->get.version);
+        break;
+    case ITEM_CHILDREN:
+        it->children.cb(it->arg, it->rc, (const char *const *)it->children.names,
+                        it->rc < 0 ? 0 : it->children.n);
+        break;
+    }
+}
+
+static void watch_free(struct register_watch *w)
+{
+    free(w->path);
+    free(w);
+}
+
+static void reap_watches(struct embedded *e)
+{
+    struct register_watch *w, *next;
+
+    for (w = TAILQ_FIRST(&e->watches); w != NULL; w = next) {
+        next = TAILQ_NEXT(w, link);
+        if (w->dead) {
+            TAILQ_REMOVE(&e->watches, w, link);
+            watch_free(w);
+        }
+    }
+}
+
+static void deliver_answers(struct task *t)
+{
+    struct embedded *e = container_of(t, struct embedded, deliver);
+    struct item_queue round = TAILQ_HEAD_INITIALIZER(round);
+    struct item *it;
+
+    pthread_mutex_lock(&e->mu);
+    TAILQ_CONCAT(&round, &e->answered, link);
+    e->delivering = true;
+    pthread_mutex_unlock(&e->mu);
+
+    while ((it = TAILQ_FIRST(&round)) != NULL) {
+        TAILQ_REMOVE(&round, it, link);
+        deliver_item(e, it);
+        item_free(it);
+    }
+
+    pthread_mutex_lock(&e->mu);
+    e->delivering = false;
+    reap_watches(e);
+    pthread_mutex_unlock(&e->mu);
+}
+
+/* ---- the table ---- */
+
+static void embedded_multi(struct registers *r, struct register_op *ops, int n, void (*cb)(void *arg, int rc),
+                           void *arg)
+{
+    struct item *it = item_new(ITEM_MULTI, NULL, arg);
+
+    it->multi.cb = cb;
+    it->multi.ops = ops;
+    it->multi.n = n;
+    item_ask(embedded_of(r), it);
+}
+
+static void embedded_get(struct registers *r, const char *path,
+                         void (*cb)(void *arg, int rc, struct slice value, int64_t version), void *arg)
+{
+    struct item *it = item_new(ITEM_GET, path, arg);
+
+    it->get.cb = cb;
+    item_ask(embedded_of(r), it);
+}
+
+static void embedded_children(struct registers *r, const char *path,
+                              void (*cb)(void *arg, int rc, const char *const *names, int n), void *arg)
+{
+    struct item *it = item_new(ITEM_CHILDREN, path, arg);
+
+    it->children.cb = cb;
+    item_ask(embedded_of(r), it);
+}
+
+static struct register_watch *embedded_watch(struct registers *r, const char *path,
+                                             void (*cb)(void *arg, const char *path), void *arg)
+{
+    struct embedded *e = embedded_of(r);
+    struct register_watch *w = xcalloc(1, sizeof *w);
+
+    w->path = xstrdup(path);
+    w->cb = cb;
+    w->arg = arg;
+    pthread_mutex_lock(&e->mu);
+    TAILQ_INSERT_TAIL(&e->watches, w, link);
+    pthread_mutex_unlock(&e->mu);
+    return w;
+}
+
+static void embedded_unwatch(struct registers *r, struct register_watch *w)
+{
+    struct embedded *e = embedded_of(r);
+
+    pthread_mutex_lock(&e->mu);
+    w->dead = true;
+    if (!e->delivering)
+        reap_watches(e);
+    pthread_mutex_unlock(&e->mu);
+}
+
+static void queue_free(struct item_queue *q)
+{
+    struct item *it;
+
+    while ((it = TAILQ_FIRST(q)) != NULL) {
+        TAILQ_REMOVE(q, it, link);
+        item_free(it);
+    }
+}
+
+static void embedded_close(struct registers *r)
+{
+    struct embedded *e = embedded_of(r);
+    struct register_watch *w;
+
+    pthread_mutex_lock(&e->mu);
+    e->stopping = true;
+    pthread_cond_signal(&e->wake);
+    pthread_mutex_unlock(&e->mu);
+    pthread_join(e->thread, NULL);
+
+    loop_cancel(e->loop, &e->deliver);
+    KCHECK(TAILQ_EMPTY(&e->asked));
+    queue_free(&e->answered);
+    TAILQ_FOREACH (w, &e->watches, link)
+        w->dead = true;
+    reap_watches(e);
+    register_journal_close(&e->journal);
+    register_tree_done(&e->tree);
+    pthread_mutex_destroy(&e->mu);
+    pthread_cond_destroy(&e->wake);
+    free(e);
+}
+
+static const struct registers_ops embedded_ops = {
+    .multi = embedded_multi,
+    .get = embedded_get,
+    .children = embedded_children,
+    .watch = embedded_watch,
+    .unwatch = embedded_unwatch,
+    .close = embedded_close,
+};
+
+int registers_open_embedded(int dirfd, struct loop *lp, struct registers **ret, char *err, size_t err_size)
+{
+    struct embedded *e = xcalloc(1, sizeof *e);
+
+    int rc = register_journal_open(&e->journal, dirfd, &e->tree, err, err_size);
+    if (rc < 0) {
+        register_tree_done(&e->tree);
+        free(e);
+        return rc;
+    }
+    if (e->journal.cut_bytes > 0)
+        log_warn("registers.journal: dropped %lld bytes of a change that was never finished",
+                 (long long)e->journal.cut_bytes);
+
+    e->base.ops = &embedded_ops;
+    e->loop = lp;
+    e->deliver.cb = deliver_answers;
+    TAILQ_INIT(&e->asked);
+    TAILQ_INIT(&e->answered);
+    TAILQ_INIT(&e->watches);
+    pthread_mutex_init(&e->mu, NULL);
+    pthread_cond_init(&e->wake, NULL);
+    rc = pthread_create(&e->thread, NULL, embedded_run, e);
+    KCHECK(rc == 0);
+    *ret = &e->base;
+    return 0;
+}

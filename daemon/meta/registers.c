@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front of the register store: every call goes to the back-end that was opened. */
+#include "daemon/meta/registers.h"
+
+#include "lib/base/check.h"
+
+void registers_multi(struct registers *r, struct register_op *ops, int n, void (*cb)(void *arg, int rc),
+                     void *arg)
+{
+    KCHECK(n > 0);
+    r->ops->multi(r, ops, n, cb, arg);
+}
+
+void registers_get(struct registers *r, const char *path,
+                   void (*cb)(void *arg, int rc, struct slice value, int64_t version), void *arg)
+{
+    r->ops->get(r, path, cb, arg);
+}
+
+void registers_children(struct registers *r, const char *path,
+                        void (*cb)(void *arg, int rc, const char *const *names, int n), void *arg)
+{
+    r->ops->children(r, path, cb, arg);
+}
+
+struct register_watch *registers_watch(struct registers *r, const char *path,
+                                       void (*cb)(void *arg, const char *path), void *arg)
+{
+    return r->ops->watch(r, path, cb, arg);
+}
+
+void registers_unwatch(struct registers *r, struct register_watch *w)
+{
+    r->ops->unwatch(r, w);
+}
+
+void registers_close(struct registers *r)
+{
+    if (r != NULL)
+        r->ops->close(r);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One hosted partition: the way of a batch into the log, and of news about it to those who wait.
+ *
+ * Any thread. partition.mu orders appends and guards the replica's state machine; it is held across the
+ * write to the page cache (so that offsets and bytes have one order), never across a wait for the disk.
+ * Validation, the expensive part, runs before the lock. Knows nothing of connections and requests.
+ */
+#include "daemon/replica/partition.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/upkeep/flusher.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+/* A compressed batch may not grow beyond this, whatever it claims: a small request must not take the machine. */
+enum { DECOMPRESSED_MAX_BYTES = 64 * 1024 * 1024 };
+
+/* ---- waiting ---- */
+static bool partition_serves(const struct partition *pt)
+{
+    return !pt->deleted && replica_leads(&pt->replica);
+}
+
+static bool watcher_is_due(const struct partition *pt, const struct watcher *w)
+{
+    int64_t at = w->what == WATCH_HW ? pt->replica.hw : pt->replica.fleo;
+    return at >= w->wake_at;
+}
+
+static void tell(struct watcher *w)
+{
+    LIST_REMOVE(w, link);
+    w->waiting = false;
+    loop_post(w->loop, w->task);
+}
+
+static void wake_due(struct partition *pt)
+{
+    struct watcher *next;
+    for (struct watcher *w = LIST_FIRST(&pt->watchers); w != NULL; w = next) {
+        next = LIST_NEXT(w, link);
+        if (watcher_is_due(pt, w))
+            tell(w);
+    }
+}
+
+static void wake_all(struct partition *pt)
+{
+    while (!LIST_EMPTY(&pt->watchers))
+        tell(LIST_FIRST(&pt->watchers));
+}
+
+bool partition_watch(struct partition *pt, struct watcher *w)
+{
+    pthread_mutex_lock(&pt->mu);
+    KCHECK(!w->waiting);
+    w->waiting = partition_serves(pt) && !watcher_is_due(pt, w);
+    if (w->waiting)
+        LIST_INSERT_HEAD(&pt->watchers, w, link);
+    bool waiting = w->waiting;
+    pthread_mutex_unlock(&pt->mu);
+    return waiting;
+}
+
+void partition_unwatch(struct partition *pt, struct watcher *w)
+{
+    pthread_mutex_lock(&pt->mu);
+    if (w->waiting) {
+        LIST_REMOVE(w, link);
+        w->waiting = false;
+    }
+    pthread_mutex_unlock(&pt->mu);
+}
+
+void partition_wake_all(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    wake_all(pt);
+    pthread_mutex_unlock(&pt->mu);
+}
+
+/* ---- append ---- */
+static enum kerr append_fail(struct partition_appended *ret, enum kerr err, const char *text)
+{
+    ret->err = err;
+    ret->text = text;
+    return err;
+}
+
+/* May this broker take the batch at all? Under mu. */
+static enum kerr append_admit(struct partition *pt, int16_t acks, struct partition_appended *ret)
+{
+    ret->leader = pt->replica.state.leader;
+    ret->leader_epoch = pt->replica.state.leader_epoch;
+    if (pt->deleted)
+        return append_fail(ret, KERR_UNKNOWN_TOPIC_OR_PARTITION, NULL);
+    if (pt->replica.role == REPLICA_DAMAGED)
+        return append_fail(ret, KERR_KAFKA_STORAGE_ERROR, "the partition's log directory has failed");
+    if (!replica_leads(&pt->replica))
+        return append_fail(ret, KERR_NOT_LEADER_OR_FOLLOWER, NULL);
+    if (acks == -1 && !replica_has_min_isr(&pt->replica))
+        return append_fail(ret, KERR_NOT_ENOUGH_REPLICAS, NULL);      /* R7 */
+    return KERR_NONE;
+}
+
+static struct batch_rules rules_of(const struct topic_config *cfg, bool zstd_allowed)
+{
+    return (struct batch_rules){
+        .max_message_bytes = cfg->max_message_bytes,
+        .segment_bytes = cfg->plog.segment_bytes,
+        .now_ms = clock_wall_ms(),
+        .timestamp_before_max_ms = cfg->timestamp_before_max_ms,
+        .timestamp_after_max_ms = cfg->timestamp_after_max_ms,
+        .decompressed_max = DECOMPRESSED_MAX_BYTES,
+        .log_append_time = cfg->log_append_time,
+        .need_key = cfg->compact,
+        .zstd_allowed = zstd_allowed,
+    };
+}
+
+static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, size_t n, struct batch_info *info,
+                              struct partition_appended *ret)
+{
+    enum kerr err = batch_validate(batch, n, rules, info);
+    if (err != KERR_NONE) {
+        ret->bad_index = info->bad_index;
+        return append_fail(ret, err, info->bad_text);
+    }
+    /* No transaction is open anywhere yet, so none can be verified. */
+    if (batch_is_transactional(&info->h))
+        return append_fail(ret, KERR_INVALID_TXN_STATE, "the batch belongs to no open transaction");
+    if (rules->log_append_time)
+        batch_set_log_append_time(batch, n, rules->now_ms);
+    return KERR_NONE;
+}
+
+/* What the topic's policy asks for after an append; returns whether hw moved at once. Under mu. */
+static bool flush_start(struct partition *pt, int64_t records)
+{
+    struct flusher *f = pt->broker->flusher;
+    const struct topic_config *cfg = pt->config;
+    switch (cfg->flush_policy) {
+    case FLUSH_ASYNC:
+        return replica_flushed(&pt->replica, pt->replica.leo);
+    case FLUSH_INTERVAL:
+        if (pt->unflushed_messages == 0)
+            flusher_queue_by(f, pt, clock_mono_ms() + cfg->flush_ms);
+        pt->unflushed_messages += records;
+        if (pt->unflushed_messages >= cfg->flush_messages)
+            flusher_queue(f, pt);
+        return false;
+    case FLUSH_COMMIT:
+        flusher_queue(f, pt);
+        return false;
+    }
+    return false;
+}
+
+static void append_note_progress(const struct partition *pt, struct partition_appended *ret)
+{
+    ret->committed = replica_committed(&pt->replica, ret->last_offset);
+    ret->flushed = pt->replica.fleo > ret->last_offset;
+}
+
+static void append_write(struct partition *pt, uint8_t *batch, size_t n, const struct batch_info *info,
+                         const struct batch_rules *rules, struct partition_appended *ret)
+{
+    struct plog_appended a;
+    int64_t append_time = rules->log_append_time ? rules->now_ms : -1;
+    plog_append(pt->log, batch, n, info, pt->replica.state.leader_epoch, rules->now_ms, append_time, &a);
+    ret->err = a.err;
+    ret->eno = a.eno;
+    ret->text = a.err == KERR_KAFKA_STORAGE_ERROR && a.eno != 0 ? strerror(a.eno) : NULL;
+    if (a.err != KERR_NONE)
+        return;
+
+    ret->base_offset = a.base_offset;
+    ret->last_offset = a.last_offset;
+    ret->log_append_time = a.log_append_time;
+    if (a.duplicate) {
+        append_note_progress(pt, ret);
+        return;
+    }
+    KINVARIANT("R19", a.base_offset == pt->replica.leo);
+    bool moved = replica_appended(&pt->replica, a.last_offset + 1);
+    moved |= flush_start(pt, a.last_offset + 1 - a.base_offset);
+    if (moved)
+        wake_due(pt);
+    append_note_progress(pt, ret);
+}
+
+static int64_t start_offset_of(const struct partition *pt)
+{
+    struct plog_ends ends;
+    plog_ends(pt->log, &ends);
+    return ends.start_offset;
+}
+
+void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t acks, bool zstd_allowed,
+                      bool internal_writer, struct partition_appended *ret)
+{
+    *ret = (struct partition_appended){ .bad_index = -1, .base_offset = -1, .last_offset = -1,
+                                        .log_append_time = -1, .start_offset = -1 };
+    if (pt->internal && !internal_writer) {
+        append_fail(ret, KERR_INVALID_TOPIC_EXCEPTION, "the topic is klog's own");
+        return;
+    }
+
+    pthread_mutex_lock(&pt->mu);
+    enum kerr err = append_admit(pt, acks, ret);
+    struct batch_rules rules = rules_of(pt->config, zstd_allowed);
+    pthread_mutex_unlock(&pt->mu);
+
+    struct batch_info info;
+    if (err != KERR_NONE || append_judge(&rules, batch, n, &info, ret) != KERR_NONE)
+        return;
+
+    pthread_mutex_lock(&pt->mu);
+    if (append_admit(pt, acks, ret) == KERR_NONE) {
+        append_write(pt, batch, n, &info, &rules, ret);
+        ret->start_offset = start_offset_of(pt);
+    }
+    bool failed = ret->err == KERR_KAFKA_STORAGE_ERROR && pt->dir >= 0 &&
+                  datadir_failed(pt->broker->dirs[pt->dir]);
+    pthread_mutex_unlock(&pt->mu);
+    if (failed)
+        broker_dir_failed(pt->broker, pt->dir, ret->eno);
+}
+
+/* ---- view ---- */
+void partition_view(struct partition *pt, struct partition_view *ret)
+{
+    struct plog_ends ends = { 0 };
+    pthread_mutex_lock(&pt->mu);
+    const struct replica *r = &pt->replica;
+    ret->err = pt->deleted                       ? KERR_UNKNOWN_TOPIC_OR_PARTITION
+               : r->role == REPLICA_DAMAGED      ? KERR_KAFKA_STORAGE_ERROR
+               : !replica_leads(r)               ? KERR_NOT_LEADER_OR_FOLLOWER
+                                                 : KERR_NONE;
+    if (pt->log != NULL)
+        plog_ends(pt->log, &ends);
+    ret->leader = r->state.leader;
+    ret->leader_epoch = r->state.leader_epoch;
+    ret->start_offset = ends.start_offset;
+    /* Retention may have passed a watermark that a checkpoint left behind; nothing below the start is there to see. */
+    ret->hw = r->hw < ends.start_offset ? ends.start_offset : r->hw;
+    ret->lso = ret->hw;                          /* no transaction is open: all that is committed is stable */
+    ret->leo = r->leo;
+    ret->fleo = r->fleo;
+    ret->hw_is_current = replica_hw_is_current(r);
+    ret->has_min_isr = replica_has_min_isr(r);
+    pthread_mutex_unlock(&pt->mu);
+}
+
+enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_epoch)
+{
+    if (client_epoch < 0 || client_epoch == v->leader_epoch)
+        return KERR_NONE;
+    return client_epoch < v->leader_epoch ? KERR_FENCED_LEADER_EPOCH : KERR_UNKNOWN_LEADER_EPOCH;
+}
+
+/* ---- events ---- */
+void partition_flush_began(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    pt->unflushed_messages = 0;
+    pthread_mutex_unlock(&pt->mu);
+}
+
+void partition_flushed(struct partition *pt, int64_t fleo)
+{
+    pthread_mutex_lock(&pt->mu);
+    int64_t before = pt->replica.fleo;
+    if (replica_flushed(&pt->replica, fleo) || pt->replica.fleo != before)
+        wake_due(pt);
+    pthread_mutex_unlock(&pt->mu);
+}
+
+void partition_disk_failed(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    replica_damage(&pt->replica);
+    wake_all(pt);
+    pthread_mutex_unlock(&pt->mu);
+}
+
+void partition_set_config(struct partition *pt, struct topic_config *cfg)
+{
+    topic_config_ref(cfg);
+    pthread_mutex_lock(&pt->mu);
+    struct topic_config *old = pt->config;
+    pt->config = cfg;
+    replica_set_min_isr(&pt->replica, cfg->min_insync_replicas);
+    if (pt->log != NULL)
+        plog_set_config(pt->log, &cfg->plog);
+    /* The policy may have changed under records that wait for the old one. */
+    if (pt->replica.fleo < pt->replica.leo && pt->broker->flusher != NULL)
+        flusher_queue(pt->broker->flusher, pt);
+    wake_due(pt);
+    pthread_mutex_unlock(&pt->mu);
+    topic_config_unref(old);
+}
+
+bool partition_set_state(struct partition *pt, const struct partition_state *st)
+{
+    pthread_mutex_lock(&pt->mu);
+    bool leads = st->leader == pt->replica.me && st->leader_epoch > pt->replica.state.leader_epoch;
+    pthread_mutex_unlock(&pt->mu);
+
+    int rc = leads && pt->log != NULL ? plog_epoch_begin(pt->log, st->leader_epoch) : 0;
+    if (rc < 0) {
+        log_error("%s-%d: cannot record leader epoch %d: %s", pt->topic, pt->id, st->leader_epoch, strerror(-rc));
+        partition_disk_failed(pt);
+        return false;
+    }
+
+    pthread_mutex_lock(&pt->mu);
+    bool taken = replica_set_state(&pt->replica, st);
+    if (taken)
+        wake_all(pt);
+    pthread_mutex_unlock(&pt->mu);
+    return taken;
+}

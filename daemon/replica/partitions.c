@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry of hosted partitions: by topic name and by topic id, and how a partition leaves.
+ *
+ * Any thread. `lock` guards both tables and the arrays in them. A partition that was removed stays in memory
+ * until its last reference is gone; whoever drops that one says so under `dead_mu`, and the
+ * remover, a worker, deletes the log. So nobody on a reactor ever waits for a deletion.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "daemon/broker.h"
+#include "daemon/replica/partition.h"
+#include "daemon/upkeep/flusher.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+struct hosted_topic {
+    char *name;
+    struct uuid id;
+    struct partition **partitions;               /* by number, NULL where not hosted */
+    int32_t n_partitions, n_hosted;
+    UT_hash_handle by_name, by_id;
+};
+
+struct partitions {
+    struct broker *broker;
+    pthread_rwlock_t lock;
+    struct hosted_topic *by_name, *by_id;        /* guarded by lock */
+    size_t n;                                    /* guarded by lock */
+    int *n_in_dir;                               /* guarded by lock; by index of broker.dirs */
+    pthread_mutex_t dead_mu;
+    pthread_cond_t dead;                         /* some partition's `gone` became true */
+};
+
+/* ---- references ---- */
+struct partition *partition_ref(struct partition *pt)
+{
+    int before = atomic_fetch_add(&pt->refs, 1);
+    KCHECK(before > 0);
+    return pt;
+}
+
+void partition_unref(struct partition *pt)
+{
+    if (pt == NULL)
+        return;
+    int before = atomic_fetch_sub(&pt->refs, 1);
+    KCHECK(before > 0);
+    if (before > 1)
+        return;
+
+    struct partitions *ps = pt->registry;
+    pthread_mutex_lock(&ps->dead_mu);
+    pt->gone = true;                             /* from here on it is the remover's */
+    pthread_cond_broadcast(&ps->dead);
+    pthread_mutex_unlock(&ps->dead_mu);
+}
+
+static void partition_free(struct partition *pt)
+{
+    KCHECK(LIST_EMPTY(&pt->watchers) && !pt->flush_queued && !pt->flush_timed);
+    topic_config_unref(pt->config);
+    pthread_mutex_destroy(&pt->mu);
+    free(pt->topic);
+    free(pt);
+}
+
+/* ---- the tables ---- */
+struct partitions *partitions_new(struct broker *b)
+{
+    struct partitions *ps = xcalloc(1, sizeof *ps);
+    ps->broker = b;
+    ps->n_in_dir = xcalloc((size_t)b->n_dirs, sizeof *ps->n_in_dir);
+    pthread_rwlock_init(&ps->lock, NULL);
+    pthread_mutex_init(&ps->dead_mu, NULL);
+    pthread_cond_init(&ps->dead, NULL);
+    return ps;
+}
+
+static struct hosted_topic *topic_find(const struct partitions *ps, const char *name, size_t n)
+{
+    struct hosted_topic *t;
+    HASH_FIND(by_name, ps->by_name, name, n, t);
+    return t;
+}
+
+static struct hosted_topic *topic_find_by_id(const struct partitions *ps, const struct uuid *id)
+{
+    struct hosted_topic *t;
+    HASH_FIND(by_id, ps->by_id, id, sizeof *id, t);
+    return t;
+}
+
+static struct partition *topic_partition(struct hosted_topic *t, int32_t id)
+{
+    if (t == NULL || id < 0 || id >= t->n_partitions || t->partitions[id] == NULL)
+        return NULL;
+    return partition_ref(t->partitions[id]);
+}
+
+struct partition *partitions_get(struct partitions *ps, struct kstr topic, int32_t id)
+{
+    if (topic.n <= 0)
+        return NULL;
+    pthread_rwlock_rdlock(&ps->lock);
+    struct partition *pt = topic_partition(topic_find(ps, topic.p, (size_t)topic.n), id);
+    pthread_rwlock_unlock(&ps->lock);
+    return pt;
+}
+
+struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid *id, int32_t partition)
+{
+    pthread_rwlock_rdlock(&ps->lock);
+    struct partition *pt = topic_partition(topic_find_by_id(ps, id), partition);
+    pthread_rwlock_unlock(&ps->lock);
+    return pt;
+}
+
+bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char ret[TOPIC_NAME_MAX + 1])
+{
+    pthread_rwlock_rdlock(&ps->lock);
+    const struct hosted_topic *t = topic_find_by_id(ps, id);
+    if (t != NULL)
+        snprintf(ret, TOPIC_NAME_MAX + 1, "%s", t->name);
+    pthread_rwlock_unlock(&ps->lock);
+    return t != NULL;
+}
+
+static struct hosted_topic *topic_make(struct partitions *ps, const char *name, const struct uuid *id)
+{
+    struct hosted_topic *t = xcalloc(1, sizeof *t);
+    t->name = xstrdup(name);
+    t->id = *id;
+    HASH_ADD_KEYPTR(by_name, ps->by_name, t->name, strlen(t->name), t);
+    HASH_ADD(by_id, ps->by_id, id, sizeof t->id, t);
+    return t;
+}
+
+static void topic_unmake(struct partitions *ps, struct hosted_topic *t)
+{
+    HASH_DELETE(by_name, ps->by_name, t);
+    HASH_DELETE(by_id, ps->by_id, t);
+    free(t->partitions);
+    free(t->name);
+    free(t);
+}
+
+/* Under the write lock. -EEXIST: it is there already, or the name belongs to another topic id. */
+static int table_add(struct partitions *ps, struct partition *pt)
+{
+    struct hosted_topic *t = topic_find(ps, pt->topic, strlen(pt->topic));
+    if (t == NULL)
+        t = topic_make(ps, pt->topic, &pt->topic_id);
+    if (!uuid_eq(&t->id, &pt->topic_id))
+        return -EEXIST;
+    if (pt->id >= t->n_partitions) {
+        t->partitions = xreallocarray(t->partitions, (size_t)pt->id + 1, sizeof *t->partitions);
+        while (t->n_partitions <= pt->id)
+            t->partitions[t->n_partitions++] = NULL;
+    }
+    if (t->partitions[pt->id] != NULL)
+        return -EEXIST;
+    t->partitions[pt->id] = pt;
+    t->n_hosted++;
+    ps->n++;
+    if (pt->dir >= 0)
+        ps->n_in_dir[pt->dir]++;
+    return 0;
+}
+
+static struct partition *table_take(struct partitions *ps, const char *topic, int32_t id)
+{
+    struct hosted_topic *t = topic_find(ps, topic, strlen(topic));
+    if (t == NULL || id < 0 || id >= t->n_partitions || t->partitions[id] == NULL)
+        return NULL;
+    struct partition *pt = t->partitions[id];
+    t->partitions[id] = NULL;
+    ps->n--;
+    if (pt->dir >= 0)
+        ps->n_in_dir[pt->dir]--;
+    if (--t->n_hosted == 0)
+        topic_unmake(ps, t);
+    return pt;
+}
+
+/* ---- joining ---- */
+struct dir_search {
+    const char *topic;
+    int32_t id;
+    bool found;
+};
+
+static void dir_search_cb(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id)
+{
+    (void)topic_id;
+    struct dir_search *s = arg;
+    if (partition == s->id && strcmp(topic, s->topic) == 0)
+        s->found = true;
+}
+
+/* The directory that has this partition already, else the working one with the fewest; -1 when none works. */
+static int dir_choose(struct partitions *ps, const char *topic, int32_t id)
+{
+    struct broker *b = ps->broker;
+    if (b->n_dirs == 1)
+        return datadir_failed(b->dirs[0]) ? -1 : 0;
+    for (int i = 0; i < b->n_dirs; i++) {
+        struct dir_search s = { .topic = topic, .id = id };
+        if (datadir_list(b->dirs[i], dir_search_cb, &s) == 0 && s.found)
+            return i;
+    }
+    int best = -1;
+    pthread_rwlock_rdlock(&ps->lock);
+    for (int i = 0; i < b->n_dirs; i++)
+        if (!datadir_failed(b->dirs[i]) && (best < 0 || ps->n_in_dir[i] < ps->n_in_dir[best]))
+            best = i;
+    pthread_rwlock_unlock(&ps->lock);
+    return best;
+}
+
+static void log_recovery(const struct partition *pt, const struct plog_recovery *rec)
+{
+    if (rec->cut_bytes > 0)
+        log_warn("%s: %lld bytes at the end of the log (position %lld) were no whole batches and were cut off; "
+                 "they are kept in %s", plog_name(pt->log), (long long)rec->cut_bytes,
+                 (long long)rec->cut_position, rec->cut_file);
+    if (rec->note[0] != '\0')
+        log_warn("%s: %s", plog_name(pt->log), rec->note);
+    if (!rec->clean)
+        log_debug("%s: recovered, scanned=%lld rebuilt_indexes=%d", plog_name(pt->log),
+                  (long long)rec->scanned_bytes, rec->rebuilt_indexes);
+}
+
+static int open_log(struct partition *pt)
+{
+    struct broker *b = pt->broker;
+    struct plog_recovery rec = { 0 };
+    pt->dir = dir_choose(pt->registry, pt->topic, pt->id);
+    if (pt->dir < 0)
+        return -EIO;
+    int rc = plog_open(b->dirs[pt->dir], pt->topic, pt->id, &pt->topic_id, &pt->config->plog, clock_wall_ms(),
+                       &pt->log, &rec);
+    if (rc == 0)
+        log_recovery(pt, &rec);
+    return rc;
+}
+
+static void start_replica(struct partition *pt)
+{
+    struct plog_ends ends = { 0 };
+    if (pt->log != NULL)
+        plog_ends(pt->log, &ends);
+    replica_init(&pt->replica, pt->broker->id, ends.end_offset, ends.flushed_offset, ends.checkpoint_hw);
+    replica_set_min_isr(&pt->replica, pt->config->min_insync_replicas);
+    if (pt->log == NULL)
+        replica_damage(&pt->replica);
+    else if (pt->config->flush_policy == FLUSH_ASYNC)
+        replica_flushed(&pt->replica, ends.end_offset);
+}
+
+static struct partition *partition_make(struct partitions *ps, const char *topic, int32_t id,
+                                        const struct uuid *topic_id, struct topic_config *cfg)
+{
+    struct partition *pt = xcalloc(1, sizeof *pt);
+    pthread_mutex_init(&pt->mu, NULL);
+    pt->registry = ps;
+    pt->broker = ps->broker;
+    pt->topic = xstrdup(topic);
+    pt->id = id;
+    pt->topic_id = *topic_id;
+    pt->internal = strcmp(topic, "__consumer_offsets") == 0 || strcmp(topic, "__transaction_state") == 0;
+    pt->config = topic_config_ref(cfg);
+    LIST_INIT(&pt->watchers);
+    atomic_init(&pt->refs, 1);                   /* the registry's */
+    return pt;
+}
+
+int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
+                   struct topic_config *cfg, const struct partition_state *st)
+{
+    struct partition *pt = partition_make(ps, topic, id, topic_id, cfg);
+    int rc = open_log(pt);
+    if (rc < 0)
+        log_error("%s-%d: cannot open the log: %s; the partition is not served", topic, id, strerror(-rc));
+    start_replica(pt);
+    if (!partition_set_state(pt, st) && rc == 0)
+        rc = -EIO;
+
+    pthread_rwlock_wrlock(&ps->lock);
+    int added = table_add(ps, pt);
+    pthread_rwlock_unlock(&ps->lock);
+    if (added < 0) {
+        if (pt->log != NULL)
+            plog_close(pt->log, false, 0);
+        partition_free(pt);
+        return added;
+    }
+    return rc;
+}
+
+/* ---- leaving ---- */
+static void wait_until_gone(struct partitions *ps, struct partition *pt)
+{
+    pthread_mutex_lock(&ps->dead_mu);
+    while (!pt->gone)
+        pthread_cond_wait(&ps->dead, &ps->dead_mu);
+    pthread_mutex_unlock(&ps->dead_mu);
+}
+
+void partitions_remove(struct partitions *ps, const char *topic, int32_t id)
+{
+    pthread_rwlock_wrlock(&ps->lock);
+    struct partition *pt = table_take(ps, topic, id);
+    pthread_rwlock_unlock(&ps->lock);
+    if (pt == NULL)
+        return;
+
+    pthread_mutex_lock(&pt->mu);
+    pt->deleted = true;
+    pthread_mutex_unlock(&pt->mu);
+    partition_wake_all(pt);
+    flusher_forget(ps->broker->flusher, pt);
+    partition_unref(pt);
+    wait_until_gone(ps, pt);
+
+    int rc = pt->log == NULL ? 0 : plog_remove(pt->log);
+    if (rc < 0)
+        log_error("%s-%d: cannot delete the log: %s", topic, id, strerror(-rc));
+    partition_free(pt);
+}
+
+/* ---- all of them ---- */
+static struct partition **collect(struct partitions *ps, size_t *ret_n)
+{
+    size_t n = 0;
+    pthread_rwlock_rdlock(&ps->lock);
+    struct partition **all = xcalloc(ps->n + 1, sizeof *all);
+    for (struct hosted_topic *t = ps->by_name; t != NULL; t = t->by_name.next)
+        for (int32_t i = 0; i < t->n_partitions; i++)
+            if (t->partitions[i] != NULL)
+                all[n++] = partition_ref(t->partitions[i]);
+    KCHECK(n == ps->n);
+    pthread_rwlock_unlock(&ps->lock);
+    *ret_n = n;
+    return all;
+}
+
+void partitions_each(struct partitions *ps, void (*f)(void *arg, struct partition *pt), void *arg)
+{
+    size_t n;
+    struct partition **all = collect(ps, &n);
+    for (size_t i = 0; i < n; i++) {
+        f(arg, all[i]);
+        partition_unref(all[i]);
+    }
+    free(all);
+}
+
+static void dir_failed_cb(void *arg, struct partition *pt)
+{
+    if (pt->dir == *(int *)arg)
+        partition_disk_failed(pt);
+}
+
+void partitions_dir_failed(struct partitions *ps, int dir)
+{
+    partitions_each(ps, dir_failed_cb, &dir);
+}
+
+static bool partition_close(struct partition *pt, bool clean)
+{
+    bool well = pt->log != NULL && pt->replica.role != REPLICA_DAMAGED;
+    int rc = pt->log == NULL ? 0 : plog_close(pt->log, clean && well, pt->replica.hw);
+    if (rc < 0)
+        log_error("%s-%d: closing the log: %s", pt->topic, pt->id, strerror(-rc));
+    pt->log = NULL;
+    if (atomic_load(&pt->refs) == 1)
+        partition_free(pt);                      /* else a request that was cut short still names it: the process ends */
+    return well && rc == 0;
+}
+
+bool partitions_close(struct partitions *ps, bool clean)
+{
+    bool well = true;
+    while (ps->by_name != NULL) {
+        struct hosted_topic *t = ps->by_name;
+        for (int32_t i = 0; i < t->n_partitions; i++)
+            if (t->partitions[i] != NULL)
+                well &= partition_close(t->partitions[i], clean);
+        topic_unmake(ps, t);
+    }
+    ps->n = 0;
+    return well;
+}
+
+void partitions_free(struct partitions *ps)
+{
+    if (ps == NULL)
+        return;
+    KCHECK(ps->by_name == NULL);
+    pthread_rwlock_destroy(&ps->lock);
+    pthread_mutex_destroy(&ps->dead_mu);
+    pthread_cond_destroy(&ps->dead);
+    free(ps->n_in_dir);
+    free(ps);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request's answer: encoded at once, kept until it is its turn, sent without a copy. On the session's
+ * loop. A piece of a log in the answer is a plog_span: its bytes go by sendfile, and the span is
+ * released when they are out or the connection is gone.
+ */
+#include <string.h>
+
+#include "daemon/server/server_int.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/store/plog.h"
+
+struct request *request_new(struct session *s, struct rcbuf *frame)
+{
+    struct request *r = xcalloc(1, sizeof *r);
+    r->broker = s->reactor->server->broker;
+    r->session = s;
+    r->loop = s->reactor->loop;
+    r->frame = frame;
+    r->received_ms = loop_now_ms(r->loop);
+    arena_init(&r->arena);
+    return r;
+}
+
+void request_free(struct request *r)
+{
+    KCHECK(r->n_gaps == 0);
+    free(r->gaps);
+    rcbuf_unref(r->reply);
+    rcbuf_unref(r->frame);
+    arena_done(&r->arena);
+    free(r);
+}
+
+/* ---- sending ---- */
+static void span_sent(void *owner)
+{
+    plog_span_release(owner);
+    free(owner);
+}
+
+static void send_gap(struct conn *c, const struct wire_gap *gap)
+{
+    struct plog_span *span = gap->ext;
+    KCHECK(span->n == gap->n);
+    struct plog_span *owner = xmalloc(sizeof *owner);
+    *owner = *span;                              /* the reference moves */
+    conn_send_file(c, segfile_fd(owner->file), owner->at, owner->n, span_sent, owner);
+}
+
+static void drop_gaps(struct request *r)
+{
+    for (size_t i = 0; i < r->n_gaps; i++)
+        plog_span_release(r->gaps[i].ext);
+    r->n_gaps = 0;
+}
+
+void request_send(struct request *r, struct conn *c)
+{
+    if (r->reply == NULL || c == NULL) {
+        drop_gaps(r);
+        return;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < r->n_gaps; i++) {
+        conn_send(c, r->reply, at, r->gaps[i].at - at);
+        at = r->gaps[i].at;
+        send_gap(c, &r->gaps[i]);
+    }
+    conn_send(c, r->reply, at, r->reply->n - at);
+    r->n_gaps = 0;
+}
+
+/* ---- ending ---- */
+static void request_end(struct request *r)
+{
+    KCHECK(!r->ended);
+    r->ended = true;
+    r->cancel = r->finish = NULL;
+    session_ended(r->session, r);
+}
+
+static void request_take_output(struct request *r, struct wire_out *out)
+{
+    wire_frame_close(out);
+    r->reply = rcbuf_take(&out->b);
+    r->gaps = take(&out->gaps);
+    r->n_gaps = out->n_gaps;
+    out->n_gaps = 0;
+    wire_out_done(out);
+}
+
+void request_reply(struct request *r, const void *response)
+{
+    struct wire_out out = { 0 };
+    const char *field = NULL;
+    wire_response_header_write(r->api_key, r->api_version, r->correlation_id, &out);
+    int rc = wire_encode(r->api->response, r->api_version, response, &out, &field);
+    if (rc < 0)
+        log_error("%s v%d: the answer's field %s does not fit this version", r->api->name, r->api_version,
+                  field == NULL ? "?" : field);
+    KCHECK(rc == 0);
+    request_take_output(r, &out);
+    request_end(r);
+}
+
+void request_reply_raw(struct request *r, struct bytebuf *body)
+{
+    struct wire_out out = { 0 };
+    wire_response_header_write(r->api_key, 0, r->correlation_id, &out);
+    bytebuf_add(&out.b, body->p, body->n);
+    bytebuf_done(body);
+    request_take_output(r, &out);
+    request_end(r);
+}
+
+void request_reply_none(struct request *r)
+{
+    request_end(r);
+}
+
+void request_drop(struct request *r)
+{
+    KCHECK(r->session->conn == NULL);
+    session_forget(r->session, r);
+}
+
+void request_close(struct request *r, const char *why)
+{
+    struct session *s = r->session;
+    r->cancel = r->finish = NULL;
+    session_close(s, why);
+    session_forget(s, r);
+}
+
+/* ---- what it knows of its client ---- */
+bool request_client_is_klog(const struct request *r)
+{
+    return r->session->is_klog;
+}
+
+void request_client_software(struct request *r, struct kstr name, struct kstr version)
+{
+    log_debug("%s: client software %.*s %.*s", request_peer(r), KSTR_FMT(name), KSTR_FMT(version));
+    r->session->is_klog = kstr_eqz(name, "klog") || kstr_eqz(name, "klogfs");
+}
+
+const char *request_peer(const struct request *r)
+{
+    return r->session->conn == NULL ? "(gone)" : conn_peer(r->session->conn);
+}
+
+/* An IPv4 client on an IPv6 socket reached us at an IPv4 address: say it as one. */
+static const char *plain_address(const char *host)
+{
+    return strncmp(host, "::ffff:", 7) == 0 && strchr(host, '.') != NULL ? host + 7 : host;
+}
+
+void request_listener(struct request *r, const char **ret_host, int32_t *ret_port)
+{
+    const struct listener *l = r->session->listener;
+    *ret_port = l->conf->advertised_port > 0 ? l->conf->advertised_port : l->port;
+    *ret_host = l->conf->advertised_host;
+    if (*ret_host != NULL)
+        return;
+    char host[64] = "";
+    if (r->session->conn != NULL)
+        conn_local_address(r->session->conn, host, sizeof host);
+    *ret_host = arena_strdup(&r->arena, host[0] == '\0' ? "127.0.0.1" : plain_address(host));
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listeners on loops[0]; each accepted descriptor goes to the reactor that has the fewest connections, so that two busy
+ * clients never share one while another is idle. Stopping: see server_stop().
+ *
+ * Out of descriptors: one kept in reserve is given up to accept and close a connection, so that the
+ * peer learns it at once and the listener does not spin; then the listener rests for a moment.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/server/server_int.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+enum {
+    BACKLOG = 1024,
+    ACCEPTS_A_ROUND = 64,
+    NO_DESCRIPTORS_REST_MS = 100,
+    DRAIN_MS = 5000,
+    LOG_LINES_A_SECOND = 10,
+};
+
+/* ---- reactors ---- */
+static void on_take(struct task *t)
+{
+    struct reactor *rx = container_of(t, struct reactor, take);
+    pthread_mutex_lock(&rx->mu);
+    struct accepted *queue = take(&rx->queue);
+    size_t n = rx->n_queue;
+    rx->n_queue = rx->cap_queue = 0;
+    pthread_mutex_unlock(&rx->mu);
+
+    for (size_t i = 0; i < n; i++) {
+        if (rx->draining) {
+            close(queue[i].fd);
+            server_conn_ended(rx);
+        } else {
+            session_open(rx, queue[i].fd, queue[i].listener);
+        }
+    }
+    free(queue);
+}
+
+static void reactor_hand_over(struct reactor *rx, int fd, struct listener *l)
+{
+    pthread_mutex_lock(&rx->mu);
+    if (rx->n_queue == rx->cap_queue) {
+        rx->cap_queue = MAX((size_t)4, rx->cap_queue * 2);
+        rx->queue = xreallocarray(rx->queue, rx->cap_queue, sizeof *rx->queue);
+    }
+    rx->queue[rx->n_queue++] = (struct accepted){ fd, l };
+    pthread_mutex_unlock(&rx->mu);
+    loop_post(rx->loop, &rx->take);
+}
+
+static struct reactor *reactor_choose(struct server *s)
+{
+    struct reactor *best = &s->reactors[0];
+    for (int i = 1; i < s->broker->n_loops; i++)
+        if (atomic_load(&s->reactors[i].n_conns) < atomic_load(&best->n_conns))
+            best = &s->reactors[i];
+    return best;
+}
+
+void server_conn_ended(struct reactor *rx)
+{
+    struct server *s = rx->server;
+    atomic_fetch_sub(&rx->n_conns, 1);
+    atomic_fetch_sub(&s->n_conns, 1);
+    if (!atomic_load(&s->draining))
+        return;
+    pthread_mutex_lock(&s->drained_mu);
+    pthread_cond_broadcast(&s->drained);
+    pthread_mutex_unlock(&s->drained_mu);
+}
+
+bool reactor_may_log(struct reactor *rx)
+{
+    int64_t now = loop_now_ms(rx->loop);
+    if (now - rx->log_window_ms >= 1000) {
+        if (rx->log_suppressed > 0)
+            log_info("%d more lines about closed connections were left out", rx->log_suppressed);
+        rx->log_window_ms = now;
+        rx->log_lines = rx->log_suppressed = 0;
+    }
+    if (rx->log_lines >= LOG_LINES_A_SECOND) {
+        rx->log_suppressed++;
+        return false;
+    }
+    rx->log_lines++;
+    return true;
+}
+
+/* ---- accepting, on loops[0] ---- */
+static void listener_rest(struct listener *l, const char *why)
+{
+    struct loop *lp = l->server->broker->loops[0];
+    log_warn("listener %s: %s; new connections wait or are turned away; raise the limit (ulimit -n)", l->address, why);
+    loop_fd_mod(lp, &l->w, 0);
+    timer_set(lp, &l->retry, loop_now_ms(lp) + NO_DESCRIPTORS_REST_MS);
+}
+
+static void on_retry(struct timer *t)
+{
+    struct listener *l = container_of(t, struct listener, retry);
+    if (l->accepting)
+        loop_fd_mod(l->server->broker->loops[0], &l->w, EPOLLIN);
+}
+
+static void turn_one_away(struct listener *l)
+{
+    struct server *s = l->server;
+    if (s->reserve_fd < 0)
+        return;
+    close(s->reserve_fd);
+    int fd = accept4(l->w.fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static bool connections_are_full(struct server *s)
+{
+    int max = s->broker->config.max_connections;
+    bool full = atomic_load(&s->n_conns) >= max;
+    if (full && !s->told_full)
+        log_warn("max.connections=%d reached: further connections are closed at once", max);
+    s->told_full = full;
+    return full;
+}
+
+/* false: no more to accept now. */
+static bool accept_one(struct listener *l)
+{
+    struct server *s = l->server;
+    int fd = accept4(l->w.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+        int eno = errno;
+        if (eno == EMFILE || eno == ENFILE || eno == ENOBUFS || eno == ENOMEM) {
+            turn_one_away(l);
+            listener_rest(l, strerror(eno));
+        }
+        return eno == ECONNABORTED || eno == EINTR || eno == EPROTO;
+    }
+    if (connections_are_full(s)) {
+        close(fd);
+        return true;
+    }
+    struct reactor *rx = reactor_choose(s);
+    atomic_fetch_add(&rx->n_conns, 1);
+    atomic_fetch_add(&s->n_conns, 1);
+    if (rx->loop == s->broker->loops[0])
+        session_open(rx, fd, l);
+    else
+        reactor_hand_over(rx, fd, l);
+    return true;
+}
+
+static void on_acceptable(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    struct listener *l = container_of(w, struct listener, w);
+    for (int i = 0; i < ACCEPTS_A_ROUND && accept_one(l); i++)
+        ;
+}
+
+/* ---- binding ---- */
+static int bind_address(const struct addrinfo *ai)
+{
+    int on = 1, off = 0;
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (ai->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0)
+        return fd;
+    int eno = errno;
+    close(fd);
+    return -eno;
+}
+
+/* All addresses: one IPv6 socket takes IPv4 as well; where the machine has no IPv6, IPv4 alone. */
+static int bind_any(uint16_t port)
+{
+    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any };
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+    struct addrinfo ai6 = { .ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&in6, .ai_addrlen = sizeof in6 };
+    struct addrinfo ai = { .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&in, .ai_addrlen = sizeof in };
+    int fd = bind_address(&ai6);
+    return fd == -EAFNOSUPPORT ? bind_address(&ai) : fd;
+}
+
+static int bind_host(const struct broker_listener *conf, char *err, size_t err_size)
+{
+    if (conf->host[0] == '\0')
+        return bind_any((uint16_t)conf->port);
+
+    char port[12];
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV }, *list;
+    snprintf(port, sizeof port, "%d", conf->port);
+    int rc = getaddrinfo(conf->host, port, &hints, &list);
+    if (rc != 0) {
+        snprintf(err, err_size, "listeners: %s: %s", conf->host, gai_strerror(rc));
+        return -EADDRNOTAVAIL;
+    }
+    int fd = -EADDRNOTAVAIL;
+    for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)
+        fd = bind_address(ai);
+    freeaddrinfo(list);
+    return fd;
+}
+
+static void note_address(struct listener *l)
+{
+    struct sockaddr_storage ss = { 0 };
+    socklen_t n = sizeof ss;
+    char host[INET6_ADDRSTRLEN] = "?", port[12] = "?";
+    getsockname(l->w.fd, (struct sockaddr *)&ss, &n);
+    getnameinfo((struct sockaddr *)&ss, n, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    l->port = (int32_t)strtol(port, NULL, 10);
+    snprintf(l->address, sizeof l->address, ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static int listener_bind(struct server *s, struct listener *l, const struct broker_listener *conf, char *err,
+                         size_t err_size)
+{
+    l->server = s;
+    l->conf = conf;
+    l->retry.cb = on_retry;
+    err[0] = '\0';
+    int fd = bind_host(conf, err, err_size);
+    if (fd < 0) {
+        if (err[0] == '\0')
+            snprintf(err, err_size, "listeners: %s:%d: %s%s", conf->host[0] == '\0' ? "*" : conf->host, conf->port,
+                     strerror(-fd), fd == -EADDRINUSE ? "; stop what listens there or choose another port" : "");
+        return fd;
+    }
+    l->w = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .cb = on_acceptable };
+    note_address(l);
+    return 0;
+}
+
+/* ---- life ---- */
+static void reactor_init(struct server *s, int i)
+{
+    struct reactor *rx = &s->reactors[i];
+    rx->server = s;
+    rx->loop = s->broker->loops[i];
+    rx->take.cb = on_take;
+    pthread_mutex_init(&rx->mu, NULL);
+    LIST_INIT(&rx->sessions);
+}
+
+struct server *server_new(struct broker *b, char *err, size_t err_size)
+{
+    struct server *s = xcalloc(1, sizeof *s);
+    s->broker = b;
+    s->reserve_fd = -1;
+    pthread_mutex_init(&s->drained_mu, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->drained, &attr);
+    pthread_condattr_destroy(&attr);
+
+    int rc = broker_config_listeners(&b->config, &s->confs, &s->n, err, err_size);
+    s->listeners = xcalloc(s->n + 1, sizeof *s->listeners);
+    for (size_t i = 0; i < s->n; i++)
+        s->listeners[i].w.fd = -1;
+    for (size_t i = 0; i < s->n && rc == 0; i++)
+        rc = listener_bind(s, &s->listeners[i], &s->confs[i], err, err_size);
+    if (rc == 0)
+        return s;
+    server_free(s);
+    return NULL;
+}
+
+struct start_call {
+    struct server *server;
+    int rc;
+    const char *address;
+};
+
+static void start_on_loop(void *arg)
+{
+    struct start_call *call = arg;
+    struct server *s = call->server;
+    for (size_t i = 0; i < s->n && call->rc == 0; i++) {
+        struct listener *l = &s->listeners[i];
+        call->address = l->address;
+        call->rc = listen(l->w.fd, BACKLOG) < 0 ? -errno : loop_fd_add(s->broker->loops[0], &l->w);
+        l->accepting = call->rc == 0;
+    }
+}
+
+int server_start(struct server *s, char *err, size_t err_size)
+{
+    s->reactors = xcalloc((size_t)s->broker->n_loops, sizeof *s->reactors);
+    for (int i = 0; i < s->broker->n_loops; i++)
+        reactor_init(s, i);
+    s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    struct start_call call = { .server = s };
+    broker_call(s->broker->loops[0], start_on_loop, &call);
+    if (call.rc < 0)
+        snprintf(err, err_size, "listeners: %s: %s", call.address, strerror(-call.rc));
+    return call.rc;
+}
+
+static void close_listeners(void *arg)
+{
+    struct server *s = arg;
+    for (size_t i = 0; i < s->n; i++) {
+        struct listener *l = &s->listeners[i];
+        timer_clear(s->broker->loops[0], &l->retry);
+        if (l->accepting)
+            loop_fd_del(s->broker->loops[0], &l->w);
+        l->accepting = false;
+    }
+}
+
+static void each_session(struct reactor *rx, void (*f)(struct session *s))
+{
+    struct session *next;
+    for (struct session *s = LIST_FIRST(&rx->sessions); s != NULL; s = next) {
+        next = LIST_NEXT(s, link);
+        f(s);
+    }
+}
+
+static void drain_on_loop(void *arg)
+{
+    struct reactor *rx = arg;
+    rx->draining = true;
+    each_session(rx, session_drain);
+}
+
+static void abort_on_loop(void *arg)
+{
+    each_session(arg, session_abort);
+}
+
+static void each_reactor(struct server *s, void (*f)(void *arg))
+{
+    for (int i = 0; i < s->broker->n_loops; i++)
+        broker_call(s->reactors[i].loop, f, &s->reactors[i]);
+}
+
+static void wait_until_drained(struct server *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += DRAIN_MS / 1000;
+    int rc = 0;
+    pthread_mutex_lock(&s->drained_mu);
+    while (rc == 0 && atomic_load(&s->n_conns) > 0)
+        rc = pthread_cond_timedwait(&s->drained, &s->drained_mu, &until);
+    pthread_mutex_unlock(&s->drained_mu);
+}
+
+void server_stop(struct server *s)
+{
+    if (s == NULL || s->reactors == NULL)
+        return;
+    atomic_store(&s->draining, true);
+    broker_call(s->broker->loops[0], close_listeners, s);
+    each_reactor(s, drain_on_loop);
+    wait_until_drained(s);
+    int left = atomic_load(&s->n_conns);
+    if (left > 0)
+        log_warn("%d connections did not take their answers within %d ms and are closed", left, DRAIN_MS);
+    each_reactor(s, abort_on_loop);
+}
+
+void server_free(struct server *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        closep(&s->listeners[i].w.fd);
+    for (int i = 0; s->reactors != NULL && i < s->broker->n_loops; i++) {
+        for (size_t k = 0; k < s->reactors[i].n_queue; k++)
+            close(s->reactors[i].queue[k].fd);
+        free(s->reactors[i].queue);
+        pthread_mutex_destroy(&s->reactors[i].mu);
+    }
+    closep(&s->reserve_fd);
+    pthread_cond_destroy(&s->drained);
+    pthread_mutex_destroy(&s->drained_mu);
+    broker_listeners_free(s->confs, s->n);
+    free(s->listeners);
+    free(s->reactors);
+    free(s);
+}
+
+void server_addresses(const struct server *s, struct bytebuf *ret)
+{
+    for (size_t i = 0; i < s->n; i++)
+        bytebuf_printf(ret, "%s%s", i == 0 ? "" : ", ", s->listeners[i].address);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Group commit, one thread a log directory.
+ *
+ * A queue holds the partitions to flush now, a list those that may wait until a moment (policy
+ * interval). The thread takes the whole queue, syncs each partition and tells it at once how far it got, so that its
+ * producers need not wait for the others of the round. A partition is in the queue once,
+ * however much was appended; each place in a queue or list holds a reference.
+ *
+ * Lock order: partition.mu, then lane.mu. The thread holds neither while it syncs.
+ */
+#include "daemon/upkeep/flusher.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/broker.h"
+#include "daemon/replica/partition.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+TAILQ_HEAD(flush_queue, partition);
+
+struct lane {                                    /* one log directory */
+    struct flusher *flusher;
+    int dir;
+    pthread_t thread;
+    pthread_mutex_t mu;
+    pthread_cond_t wake;                         /* on CLOCK_MONOTONIC */
+    bool asleep;                                 /* guarded by mu: a signal is needed */
+    bool stopping;                               /* guarded by mu */
+    struct flush_queue queue;                    /* guarded by mu */
+    LIST_HEAD(, partition) timed;                /* guarded by mu */
+};
+
+struct flusher {
+    struct broker *broker;
+    struct lane *lanes;
+    int n;
+};
+
+/* ---- queueing ---- */
+static void lane_wake(struct lane *ln)           /* under mu */
+{
+    if (ln->asleep)
+        pthread_cond_signal(&ln->wake);
+}
+
+static void lane_push(struct lane *ln, struct partition *pt)     /* under mu */
+{
+    if (pt->flush_queued)
+        return;
+    pt->flush_queued = true;
+    TAILQ_INSERT_TAIL(&ln->queue, partition_ref(pt), flush_link);
+}
+
+static void lane_untime(struct partition *pt)    /* under mu; the caller drops the reference outside */
+{
+    LIST_REMOVE(pt, flush_timed_link);
+    pt->flush_timed = false;
+}
+
+void flusher_queue(struct flusher *f, struct partition *pt)
+{
+    struct lane *ln = &f->lanes[pt->dir];
+    pthread_mutex_lock(&ln->mu);
+    lane_push(ln, pt);
+    lane_wake(ln);
+    pthread_mutex_unlock(&ln->mu);
+}
+
+void flusher_queue_by(struct flusher *f, struct partition *pt, int64_t due_ms)
+{
+    struct lane *ln = &f->lanes[pt->dir];
+    pthread_mutex_lock(&ln->mu);
+    if (!pt->flush_timed) {
+        pt->flush_timed = true;
+        pt->flush_due_ms = due_ms;
+        LIST_INSERT_HEAD(&ln->timed, partition_ref(pt), flush_timed_link);
+        lane_wake(ln);
+    }
+    pthread_mutex_unlock(&ln->mu);
+}
+
+void flusher_forget(struct flusher *f, struct partition *pt)
+{
+    if (pt->dir < 0)
+        return;
+    struct lane *ln = &f->lanes[pt->dir];
+    int refs = 0;
+    pthread_mutex_lock(&ln->mu);
+    if (pt->flush_queued) {
+        TAILQ_REMOVE(&ln->queue, pt, flush_link);
+        pt->flush_queued = false;
+        refs++;
+    }
+    if (pt->flush_timed) {
+        lane_untime(pt);
+        refs++;
+    }
+    pthread_mutex_unlock(&ln->mu);
+    while (refs-- > 0)
+        partition_unref(pt);
+}
+
+/* ---- the thread ---- */
+static void flush_partition(struct lane *ln, struct partition *pt)
+{
+    partition_flush_began(pt);
+    struct plog_flush *ticket = plog_flush_begin(pt->log);
+    struct plog_ends ends;
+    if (ticket == NULL) {
+        plog_ends(pt->log, &ends);
+        partition_flushed(pt, ends.flushed_offset);
+        return;
+    }
+
+    int rc = plog_flush_run(ticket);
+    int64_t flushed = plog_flush_end(pt->log, ticket, rc);
+    if (rc == 0) {
+        partition_flushed(pt, flushed);
+        struct partition_view v;
+        partition_view(pt, &v);
+        rc = plog_checkpoint(pt->log, v.hw, false);
+    }
+    if (rc < 0 && datadir_failed(ln->flusher->broker->dirs[ln->dir]))
+        broker_dir_failed(ln->flusher->broker, ln->dir, -rc);
+    else if (rc < 0)
+        log_warn("%s: checkpoint: %s", plog_name(pt->log), strerror(-rc));
+}
+
+/* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits. Under mu. */
+static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+    struct partition *next;
+    for (struct partition *pt = LIST_FIRST(&ln->timed); pt != NULL; pt = next) {
+        next = LIST_NEXT(pt, flush_timed_link);
+        if (pt->flush_due_ms > now_ms && !ln->stopping) {
+            next_ms = MIN(next_ms, pt->flush_due_ms);
+            continue;
+        }
+        lane_untime(pt);
+        lane_push(ln, pt);
+        atomic_fetch_sub(&pt->refs, 1);          /* the queue has its own: never the last one */
+    }
+    return next_ms;
+}
+
+static void lane_sleep(struct lane *ln, int64_t until_ms)        /* under mu */
+{
+    ln->asleep = true;
+    if (until_ms == INT64_MAX) {
+        pthread_cond_wait(&ln->wake, &ln->mu);
+    } else {
+        struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+        pthread_cond_timedwait(&ln->wake, &ln->mu, &ts);
+    }
+    ln->asleep = false;
+}
+
+/* The next partition to flush, its reference handed over; NULL when the lane stops and nothing is left. */
+static struct partition *lane_next(struct lane *ln)
+{
+    pthread_mutex_lock(&ln->mu);
+    struct partition *pt;
+    for (;;) {
+        int64_t next_ms = lane_take_due(ln, clock_mono_ms());
+        pt = TAILQ_FIRST(&ln->queue);
+        if (pt != NULL || ln->stopping)
+            break;
+        lane_sleep(ln, next_ms);
+    }
+    if (pt != NULL) {
+        TAILQ_REMOVE(&ln->queue, pt, flush_link);
+        pt->flush_queued = false;                /* what is appended from now on queues it again */
+    }
+    pthread_mutex_unlock(&ln->mu);
+    return pt;
+}
+
+static void *lane_main(void *arg)
+{
+    struct lane *ln = arg;
+    for (struct partition *pt; (pt = lane_next(ln)) != NULL;) {
+        flush_partition(ln, pt);
+        partition_unref(pt);
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+static void lane_start(struct lane *ln)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&ln->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&ln->mu, NULL);
+    TAILQ_INIT(&ln->queue);
+    LIST_INIT(&ln->timed);
+    int rc = pthread_create(&ln->thread, NULL, lane_main, ln);
+    KCHECK(rc == 0);
+    pthread_setname_np(ln->thread, "klogd-flush");
+}
+
+struct flusher *flusher_new(struct broker *b)
+{
+    struct flusher *f = xcalloc(1, sizeof *f);
+    f->broker = b;
+    f->n = b->n_dirs;
+    f->lanes = xcalloc((size_t)f->n, sizeof *f->lanes);
+    for (int i = 0; i < f->n; i++) {
+        f->lanes[i].flusher = f;
+        f->lanes[i].dir = i;
+        lane_start(&f->lanes[i]);
+    }
+    return f;
+}
+
+void flusher_free(struct flusher *f)
+{
+    if (f == NULL)
+        return;
+    for (int i = 0; i < f->n; i++) {
+        struct lane *ln = &f->lanes[i];
+        pthread_mutex_lock(&ln->mu);
+        ln->stopping = true;
+        pthread_cond_signal(&ln->wake);
+        pthread_mutex_unlock(&ln->mu);
+        pthread_join(ln->thread, NULL);
+        KCHECK(TAILQ_EMPTY(&ln->queue) && LIST_EMPTY(&ln->timed));
+        pthread_cond_destroy(&ln->wake);
+        pthread_mutex_destroy(&ln->mu);
+    }
+    free(f->lanes);
+    free(f);
+}

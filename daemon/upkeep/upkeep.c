@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rounds. Each has a timer on loops[0] and a job on a worker; the timer is set again when the job is
+ * done, so a slow round is never overtaken by the next one. All fields belong to loops[0]'s thread.
+ */
+#include "daemon/upkeep/upkeep.h"
+
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/replica/partition.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+/* How far a recovery after a crash may have to look back when the flush policy leaves flushing to the kernel. */
+enum { CHECKPOINT_INTERVAL_MS = 60000 };
+
+enum { ROUND_RETENTION, ROUND_CHECKPOINT, ROUNDS };
+
+struct upkeep_round {
+    struct upkeep *upkeep;
+    struct timer timer;
+    struct job job;
+    int64_t interval_ms;
+    void (*each)(void *arg, struct partition *pt);
+};
+
+struct upkeep {
+    struct broker *broker;
+    bool stopping;
+    struct upkeep_round rounds[ROUNDS];
+};
+
+/* ---- the work, on a worker ---- */
+static void note_failure(struct partition *pt, const char *what, int rc)
+{
+    if (rc >= 0)
+        return;
+    if (pt->dir >= 0 && datadir_failed(pt->broker->dirs[pt->dir]))
+        broker_dir_failed(pt->broker, pt->dir, -rc);
+    else
+        log_warn("%s: %s: %s; it is tried again later", plog_name(pt->log), what, strerror(-rc));
+}
+
+static void retain_partition(void *arg, struct partition *pt)
+{
+    (void)arg;
+    struct partition_view v;
+    partition_view(pt, &v);
+    if (v.err != KERR_NONE || !v.hw_is_current)
+        return;
+
+    int rc = plog_retain(pt->log, v.hw, clock_wall_ms());
+    note_failure(pt, "retention", rc);
+    if (rc > 0) {
+        partition_view(pt, &v);
+        log_info("%s: retention removed %d segments; the log starts at offset %lld now", plog_name(pt->log), rc,
+                 (long long)v.start_offset);
+    }
+    plog_expire_producers(pt->log, clock_wall_ms());
+}
+
+static int flush_what_nobody_flushes(struct partition *pt)
+{
+    struct plog_flush *ticket = plog_flush_begin(pt->log);
+    if (ticket == NULL)
+        return 0;
+    int rc = plog_flush_run(ticket);
+    int64_t fleo = plog_flush_end(pt->log, ticket, rc);
+    if (rc == 0)
+        partition_flushed(pt, fleo);
+    return rc;
+}
+
+static void checkpoint_partition(void *arg, struct partition *pt)
+{
+    (void)arg;
+    struct partition_view v;
+    partition_view(pt, &v);
+    if (v.err == KERR_UNKNOWN_TOPIC_OR_PARTITION || v.err == KERR_KAFKA_STORAGE_ERROR)
+        return;
+
+    int rc = flush_what_nobody_flushes(pt);
+    if (rc == 0)
+        rc = plog_checkpoint(pt->log, v.hw, false);
+    note_failure(pt, "checkpoint", rc);
+}
+
+/* ---- timers, on loops[0] ---- */
+static void round_set(struct upkeep_round *rd)
+{
+    struct loop *lp = rd->upkeep->broker->loops[0];
+    if (!rd->upkeep->stopping)
+        timer_set(lp, &rd->timer, loop_now_ms(lp) + rd->interval_ms);
+}
+
+static void round_run(struct job *j)
+{
+    struct upkeep_round *rd = container_of(j, struct upkeep_round, job);
+    partitions_each(rd->upkeep->broker->partitions, rd->each, NULL);
+}
+
+static void round_done(struct job *j)
+{
+    round_set(container_of(j, struct upkeep_round, job));
+}
+
+static void round_due(struct timer *t)
+{
+    struct upkeep_round *rd = container_of(t, struct upkeep_round, timer);
+    workers_submit(rd->upkeep->broker->workers, &rd->job);
+}
+
+static void start_on_loop(void *arg)
+{
+    struct upkeep *u = arg;
+    for (int i = 0; i < ROUNDS; i++)
+        round_set(&u->rounds[i]);
+}
+
+static void stop_on_loop(void *arg)
+{
+    struct upkeep *u = arg;
+    u->stopping = true;
+    for (int i = 0; i < ROUNDS; i++)
+        timer_clear(u->broker->loops[0], &u->rounds[i].timer);
+}
+
+static void round_init(struct upkeep *u, int i, int64_t interval_ms, void (*each)(void *, struct partition *))
+{
+    u->rounds[i] = (struct upkeep_round){
+        .upkeep = u, .interval_ms = interval_ms, .each = each, .timer.cb = round_due,
+        .job = { .run = round_run, .done = round_done, .loop = u->broker->loops[0] },
+    };
+}
+
+struct upkeep *upkeep_new(struct broker *b)
+{
+    struct upkeep *u = xcalloc(1, sizeof *u);
+    u->broker = b;
+    round_init(u, ROUND_RETENTION, b->config.log_retention_check_interval_ms, retain_partition);
+    round_init(u, ROUND_CHECKPOINT, CHECKPOINT_INTERVAL_MS, checkpoint_partition);
+    broker_call(b->loops[0], start_on_loop, u);
+    return u;
+}
+
+void upkeep_stop(struct upkeep *u)
+{
+    if (u != NULL)
+        broker_call(u->broker->loops[0], stop_on_loop, u);
+}
+
+void upkeep_free(struct upkeep *u)
+{
+    free(u);
+}

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Manuals say what the programs do: klogd.properties(5) is what the tables print, each option of a --help is in its manual page, every
+# path that a document names in the tree exists, and README's links work.
+set -u
+src=$(cd "${srcdir:-.}" && pwd) || exit 99
+b=${BUILDDIR:-$PWD}
+bad=0
+complain() {
+    echo "$1"
+    bad=1
+}
+
+if [ -x "$b/docs/print-keys" ]; then
+    "$b/docs/print-keys" | diff "$src/docs/man/klogd.properties.5" - || complain "klogd.properties(5) is not what the tables say: make man"
+fi
+# options PROGRAM PAGE
+options() {
+    local o
+    [ -x "$b/$1" ] && [ -f "$src/docs/man/$2" ] || return 0
+    for o in $("$b/$1" --help 2>&1 | grep -oE '(^|[ ,])--[a-z][a-z-]+' | tr -d ' ,' | sort -u); do
+        sed 's/\\-/-/g' "$src/docs/man/$2" | grep -qF -- "$o" || complain "$2 does not tell of $o"
+    done
+}
+options daemon/klogd klogd.8
+options fuse/klogfs klogfs.8
+
+for doc in README.md docs/ARCHITECTURE.md docs/HACKING.md docs/DISK-FORMAT.md; do
+    [ -f "$src/$doc" ] || { complain "$doc is missing"; continue; }
+    for path in $(grep -oE '\b(lib|daemon|fuse|src|tests|docs|bench)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$src/$doc" | sort -u); do
+        case $path in *N* | *X* | *ROOM* | */x.c | */cmd_x.c | docs/print-keys | src/klog | daemon/klogd | fuse/klogfs) continue ;; esac
+        [ -e "$src/$path" ] || [ -e "$src/$path.c" ] || [ -e "$b/$path" ] || complain "$doc names $path, which is not there"
+    done
+    for link in $(grep -oE '\]\([^)#]+' "$src/$doc" | cut -c3- | grep -v ://); do
+        [ -e "$src/$(dirname "$doc")/$link" ] || complain "$doc links to $link, which is not there"
+    done
+done
+exit $bad
