@@ -27,14 +27,10 @@ noinst_LIBRARIES += %D%/libwire.a
 nodist_%C%_libwire_a_SOURCES = %D%/messages.c %D%/messages.h
 EXTRA_DIST += %D%/gen.py $(WIRE_SCHEMA)
 BUILT_SOURCES += %D%/messages.h
-CLEANFILES += %D%/messages.c %D%/messages.h
+CLEANFILES += %D%/messages.c
+DISTCLEANFILES += %D%/messages.h
 
 %D%/messages.h: %D%/gen.py $(WIRE_SCHEMA)
 	$(AM_V_GEN)$(MKDIR_P) %D% && $(PYTHON) $(srcdir)/%D%/gen.py header $@ $(srcdir)/%D%/schema
 %D%/messages.c: %D%/gen.py $(WIRE_SCHEMA)
 	$(AM_V_GEN)$(MKDIR_P) %D% && $(PYTHON) $(srcdir)/%D%/gen.py tables $@ $(srcdir)/%D%/schema
-
-# So that `make one-target` works in a fresh build directory: every library and program whose sources include
-# lib/wire/wire.h adds its objects to WIRE_USERS.
-WIRE_USERS += $(%C%_libwire_a_OBJECTS)
-$(WIRE_USERS): %D%/messages.h

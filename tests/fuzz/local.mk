@@ -8,7 +8,6 @@ EXTRA_DIST += %D%/corpus
 
 %C%_fuzz_wire_SOURCES = %D%/fuzz_wire.c %D%/fuzz.h %D%/main.c
 %C%_fuzz_wire_LDADD = $(LIBS_WIRE)
-WIRE_USERS += $(%C%_fuzz_wire_OBJECTS)
 %C%_fuzz_batch_SOURCES = %D%/fuzz_batch.c %D%/fuzz.h %D%/main.c
 %C%_fuzz_batch_LDADD = $(LIBS_RECORD)
 

@@ -9,5 +9,4 @@ UNIT_TESTS += %D%/test_engine %D%/test_frame %D%/test_golden
 %C%_test_golden_SOURCES = %D%/test_golden.c
 %C%_test_golden_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_golden_LDADD = $(LIBS_WIRE) $(CMOCKA_LIBS)
-WIRE_USERS += $(%C%_test_engine_OBJECTS) $(%C%_test_frame_OBJECTS) $(%C%_test_golden_OBJECTS)
 EXTRA_DIST += tests/fixtures/wire
