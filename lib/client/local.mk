@@ -3,4 +3,3 @@ noinst_LIBRARIES += %D%/libclient.a
 %C%_libclient_a_SOURCES = \
 	%D%/call.c %D%/client.c %D%/client.h %D%/client_int.h %D%/coordinator.c %D%/fetch.c %D%/fetch.h \
 	%D%/link.c %D%/metadata.c %D%/sync.c %D%/sync.h
-WIRE_USERS += $(%C%_libclient_a_OBJECTS)

@@ -3,4 +3,3 @@ UNIT_TESTS += %D%/test_client
 %C%_test_client_SOURCES = %D%/test_client.c tests/lib/fakebroker.c tests/lib/fakebroker.h
 %C%_test_client_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/tests/lib
 %C%_test_client_LDADD = $(LIBS_CLIENT) $(CMOCKA_LIBS)
-WIRE_USERS += $(%C%_test_client_OBJECTS)
