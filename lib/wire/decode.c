@@ -120,35 +120,34 @@ static size_t elem_min_bytes(const struct decoder *d, const struct wire_field *f
     case WIRE_BYTES:
         return d->flexible ? 1 : 4;
     default:
-        return wire_elem_size(f);
+        return f->size;
     }
 }
 
 /* Room for n elements, each at its default; NULL (and failed) when there cannot be that many. */
-static char *decode_reserve(struct decoder *d, const struct wire_field *f, int32_t n, size_t size)
+static char *decode_reserve(struct decoder *d, const struct wire_field *f, int32_t n)
 {
-    if (unlikely((size_t)n > rd_left(&d->r) / elem_min_bytes(d, f) || (size_t)n > d->room_bytes / size)) {
+    if (unlikely((size_t)n > rd_left(&d->r) / elem_min_bytes(d, f) || (size_t)n > d->room_bytes / f->size)) {
         rd_fail(&d->r);
         return NULL;
     }
-    d->room_bytes -= (size_t)n * size;
+    d->room_bytes -= (size_t)n * f->size;
     if (f->elem == WIRE_STRUCT)
         return wire_struct_new(d->arena, f->sub, (size_t)n);
-    return arena_array(d->arena, (size_t)n, size);
+    return arena_array(d->arena, (size_t)n, f->size);
 }
 
 static void decode_array(struct decoder *d, const struct wire_field *f, void *owner)
 {
     int32_t n = decode_length(d, true, d->version >= f->null_from);
-    size_t size = wire_elem_size(f);
-    char *p = n <= 0 ? NULL : decode_reserve(d, f, n, size);
+    char *p = n <= 0 ? NULL : decode_reserve(d, f, n);
 
     if (n > 0 && p == NULL)
         n = 0;
     *(void **)(void *)((char *)owner + f->at) = p;
     *(int32_t *)(void *)((char *)owner + f->n_at) = n;
     for (int32_t i = 0; i < n && !d->r.bad; i++)
-        decode_value(d, f->elem, f->sub, false, p + (size_t)i * size);
+        decode_value(d, f->elem, f->sub, false, p + (size_t)i * f->size);
 }
 
 static inline void decode_field(struct decoder *d, const struct wire_field *f, void *owner)

@@ -118,12 +118,11 @@ static void encode_array(struct encoder *e, const struct wire_field *f, const vo
 {
     int32_t n = wire_count(f, owner);
     const char *p = wire_elems(f, owner);
-    size_t size = wire_elem_size(f);
 
     if (!encode_length(e, f, true, e->version >= f->null_from, n))
         return;
     for (int32_t i = 0; i < n && e->bad_field == NULL; i++)
-        encode_value(e, f, f->elem, false, p + (size_t)i * size);
+        encode_value(e, f, f->elem, false, p + (size_t)i * f->size);
 }
 
 static inline void encode_field(struct encoder *e, const struct wire_field *f, const void *owner)

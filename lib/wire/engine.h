@@ -33,6 +33,7 @@ struct wire_field {
     const struct wire_struct *sub;       /* of WIRE_STRUCT, and of an array of structs */
     uint16_t at;                         /* where the member lies in its struct */
     uint16_t n_at;                       /* WIRE_ARRAY: where its count lies */
+    uint16_t size;                       /* bytes in memory of the value, or of an element */
     uint8_t type;                        /* enum wire_type */
     uint8_t elem;                        /* WIRE_ARRAY: type of the elements */
     int8_t first, last;                  /* versions that have it */
@@ -66,13 +67,6 @@ static inline int32_t wire_count(const struct wire_field *f, const void *owner)
 static inline const void *wire_elems(const struct wire_field *f, const void *owner)
 {
     return *(void *const *)(const void *)((const char *)owner + f->at);
-}
-
-size_t wire_type_size(int type);                             /* in memory, of any but WIRE_ARRAY and WIRE_STRUCT */
-
-static inline size_t wire_elem_size(const struct wire_field *f)
-{
-    return f->sub != NULL ? f->sub->size : wire_type_size(f->elem);
 }
 
 /* Is member f the same in both structs? Fields that `version` does not have play no part. */

@@ -154,8 +154,8 @@ class Field:
         elem = (self.elem or 'struct').upper() if self.type == '[]' else kind
         sub = f'&wire_struct_{self.sub.c_name}' if self.sub else 'NULL'
         tag = -1 if self.tag is None else self.tag
-        return (f'    {{ "{self.name}", {sub}, {at}, {n_at}, WIRE_{kind}, WIRE_{elem}, {self.first}, {self.last}, '
-                f'{self.null_from}, {tag}, {"true" if self.ignorable else "false"} }},')
+        return (f'    {{ "{self.name}", {sub}, {at}, {n_at}, sizeof({self.c_type()}), WIRE_{kind}, WIRE_{elem}, {self.first}, '
+                f'{self.last}, {self.null_from}, {tag}, {"true" if self.ignorable else "false"} }},')
 
 
 class Message:

@@ -147,7 +147,7 @@ static void print_array(const struct wire_field *f, int version, const void *own
     bytebuf_adds(b, "[");
     for (int32_t i = 0; i < n; i++) {
         bytebuf_adds(b, i > 0 ? "," : "");
-        print_value(f->elem, f->sub, version, p + (size_t)i * wire_elem_size(f), b);
+        print_value(f->elem, f->sub, version, p + (size_t)i * f->size, b);
     }
     bytebuf_adds(b, "]");
 }

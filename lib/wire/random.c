@@ -56,12 +56,12 @@ static void make_blob(struct maker *k, int type, bool null_ok, void *ret)
 }
 
 /* Numbers of every size: the high bits are thrown away at random. */
-static void make_number(struct maker *k, int type, void *ret)
+static void make_number(struct maker *k, int type, size_t size, void *ret)
 {
     uint64_t v = next(k) >> below(k, 64);
     uint64_t twice[2] = { below(k, 4) == 0 ? 0 - v : v, v };
 
-    switch (wire_type_size(type)) {
+    switch (size) {
     case 1:
         *(uint8_t *)ret = (uint8_t)(type == WIRE_BOOL ? twice[0] & 1 : twice[0]);
         break;
@@ -72,12 +72,12 @@ static void make_number(struct maker *k, int type, void *ret)
         *(uint32_t *)ret = (uint32_t)twice[0];
         break;
     default:
-        memcpy(ret, twice, wire_type_size(type));
+        memcpy(ret, twice, size);
     }
 }
 
-/* A value of any type but an array. */
-static void make_value(struct maker *k, int type, const struct wire_struct *sub, bool null_ok, void *ret)
+/* A value of any type but an array; `type` is that of f or of its elements. */
+static void make_value(struct maker *k, const struct wire_field *f, int type, bool null_ok, void *ret)
 {
     switch (type) {
     case WIRE_STR:
@@ -86,23 +86,22 @@ static void make_value(struct maker *k, int type, const struct wire_struct *sub,
         make_blob(k, type, null_ok, ret);
         break;
     case WIRE_STRUCT:
-        make_struct(k, sub, ret);
+        make_struct(k, f->sub, ret);
         break;
     default:
-        make_number(k, type, ret);
+        make_number(k, type, f->size, ret);
     }
 }
 
 static void make_array(struct maker *k, const struct wire_field *f, bool null_ok, void *owner)
 {
     int32_t n = below(k, 32) == 0 ? (int32_t)below(k, 150) : (int32_t)below(k, 4);
-    size_t size = wire_elem_size(f);
 
     if (f->elem == WIRE_STRUCT)
         n = MIN(n, 4);
-    char *p = n == 0 ? NULL : arena_array(k->arena, (size_t)n, size);
+    char *p = n == 0 ? NULL : arena_array(k->arena, (size_t)n, f->size);
     for (int32_t i = 0; i < n; i++)
-        make_value(k, f->elem, f->sub, false, p + (size_t)i * size);
+        make_value(k, f, f->elem, false, p + (size_t)i * f->size);
     if (n == 0 && null_ok && below(k, 2) == 0)
         n = -1;
     memcpy((char *)owner + f->at, &p, sizeof p);
@@ -119,7 +118,7 @@ static void make_struct(struct maker *k, const struct wire_struct *s, void *ret)
         if (f->type == WIRE_ARRAY)
             make_array(k, f, k->version >= f->null_from, ret);
         else
-            make_value(k, f->type, f->sub, k->version >= f->null_from, (char *)ret + f->at);
+            make_value(k, f, f->type, k->version >= f->null_from, (char *)ret + f->at);
     }
 }
 

@@ -7,25 +7,6 @@
 
 static bool struct_equal(const struct wire_struct *s, int version, const void *a, const void *b);
 
-static const uint8_t type_size[] = {
-    [WIRE_BOOL] = sizeof(bool),
-    [WIRE_I8] = sizeof(int8_t),
-    [WIRE_I16] = sizeof(int16_t),
-    [WIRE_I32] = sizeof(int32_t),
-    [WIRE_I64] = sizeof(int64_t),
-    [WIRE_F64] = sizeof(double),
-    [WIRE_UUID] = sizeof(struct uuid),
-    [WIRE_STR] = sizeof(struct kstr),
-    [WIRE_BYTES] = sizeof(struct kstr),
-    [WIRE_RECORDS] = sizeof(struct wire_records),
-};
-
-size_t wire_type_size(int type)
-{
-    KCHECK((size_t)type < ARRAY_LEN(type_size));
-    return type_size[type];
-}
-
 void wire_defaults(const struct wire_message *m, void *msg)
 {
     memcpy(msg, m->body->defaults, m->body->size);
@@ -60,8 +41,8 @@ static bool records_same(const struct wire_records *a, const struct wire_records
     return memcmp(a->p, b->p, (size_t)a->n) == 0;
 }
 
-/* A value of any type but an array. */
-static bool value_equal(int type, const struct wire_struct *sub, int version, const void *a, const void *b)
+/* A value of any type but an array; `type` is that of f or of its elements. */
+static bool value_equal(const struct wire_field *f, int type, int version, const void *a, const void *b)
 {
     switch (type) {
     case WIRE_STR:
@@ -70,22 +51,21 @@ static bool value_equal(int type, const struct wire_struct *sub, int version, co
     case WIRE_RECORDS:
         return records_same(a, b);
     case WIRE_STRUCT:
-        return struct_equal(sub, version, a, b);
+        return struct_equal(f->sub, version, a, b);
     default:
-        return memcmp(a, b, wire_type_size(type)) == 0;
+        return memcmp(a, b, f->size) == 0;
     }
 }
 
 static bool array_equal(const struct wire_field *f, int version, const void *a, const void *b)
 {
     int32_t n = wire_count(f, a), other = wire_count(f, b);
-    size_t size = wire_elem_size(f);
     const char *p = wire_elems(f, a), *q = wire_elems(f, b);
 
     if (n != other)
         return n < 0 && other < 0;
-    for (int32_t i = 0; i < n; i++, p += size, q += size)
-        if (!value_equal(f->elem, f->sub, version, p, q))
+    for (int32_t i = 0; i < n; i++, p += f->size, q += f->size)
+        if (!value_equal(f, f->elem, version, p, q))
             return false;
     return true;
 }
@@ -94,7 +74,7 @@ bool wire_field_equal(const struct wire_field *f, int version, const void *a, co
 {
     if (f->type == WIRE_ARRAY)
         return array_equal(f, version, a, b);
-    return value_equal(f->type, f->sub, version, (const char *)a + f->at, (const char *)b + f->at);
+    return value_equal(f, f->type, version, (const char *)a + f->at, (const char *)b + f->at);
 }
 
 static bool struct_equal(const struct wire_struct *s, int version, const void *a, const void *b)
