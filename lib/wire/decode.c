@@ -3,7 +3,7 @@
  * Bytes -> message. Pure; any thread. The input is never trusted:
  *
  * D1. No memory is reserved for a count before the bytes that are left could hold that many elements.
- * D2. A message takes at most WIRE_DECODED_MAX_BYTES of the arena, however small its elements are on the wire.
+ * D2. A message takes at most WIRE_DECODED_MAX_BYTES of the arena, however small its elements are.
  * D3. A message fills its input to the last byte, and a tagged field fills its size.
  * D4. Tags ascend; a tag that the version does not know is skipped.
  */
@@ -14,14 +14,14 @@
 #include "lib/wire/engine.h"
 #include "lib/wire/rd.h"
 
-/* The smallest elements are 2 bytes on the wire and some 50 in memory: without a limit of its own a frame of 100 MB
- * could ask for gigabytes. 200,000 partitions in a Metadata response take about 25 MB. */
+/* The smallest elements are 2 bytes on the wire and some 50 in memory: without a limit of its own a frame of
+ * 100 MB could ask for gigabytes. 200,000 partitions in a Metadata response take about 25 MB. */
 enum { WIRE_DECODED_MAX_BYTES = 256 << 20 };
 
 struct decoder {
     struct rd r;
     struct arena *arena;
-    size_t room_bytes;                   /* left of WIRE_DECODED_MAX_BYTES */
+    size_t room_bytes; /* left of WIRE_DECODED_MAX_BYTES */
     int version;
     bool flexible;
 };

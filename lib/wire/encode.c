@@ -3,7 +3,7 @@
  * Message -> bytes. Pure; any thread.
  *
  * E1. What a version cannot carry is refused by name, not dropped, unless the schema calls it ignorable.
- * E2. Records that lie in a file are not copied: the encoder writes their length, leaves a gap and says where.
+ * E2. Records in a file are not copied: the encoder writes their length, leaves a gap and says where.
  * E3. A refused message leaves the output as it was.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct encoder {
     struct wire_out *out;
-    const char *bad_field;               /* the first that could not be encoded; NULL: all is well */
+    const char *bad_field; /* the first that could not be encoded; NULL: all is well */
     int version;
     bool flexible;
 };
@@ -48,7 +48,8 @@ static bool encode_length(struct encoder *e, const struct wire_field *f, bool wi
     return true;
 }
 
-static void encode_kstr(struct encoder *e, const struct wire_field *f, bool wide, bool null_ok, const struct kstr *s)
+static void encode_kstr(struct encoder *e, const struct wire_field *f, bool wide, bool null_ok,
+                        const struct kstr *s)
 {
     if (encode_length(e, f, wide, null_ok, s->n) && s->n > 0)
         wr_bytes(&e->out->b, s->p, (size_t)s->n);
@@ -56,13 +57,14 @@ static void encode_kstr(struct encoder *e, const struct wire_field *f, bool wide
 
 static void gap_add(struct wire_out *o, int32_t n, void *ext)
 {
-    if ((o->n_gaps & (o->n_gaps - 1)) == 0)      /* 0, 1, 2, 4, ...: full, twice the room */
+    if ((o->n_gaps & (o->n_gaps - 1)) == 0) /* 0, 1, 2, 4, ...: full, twice the room */
         o->gaps = xreallocarray(o->gaps, MAX(o->n_gaps * 2, (size_t)1), sizeof *o->gaps);
     o->gaps[o->n_gaps++] = (struct wire_gap){ .at = o->b.n, .n = n, .ext = ext };
     o->gap_bytes += (size_t)n;
 }
 
-static void encode_records(struct encoder *e, const struct wire_field *f, bool null_ok, const struct wire_records *r)
+static void encode_records(struct encoder *e, const struct wire_field *f, bool null_ok,
+                           const struct wire_records *r)
 {
     if (!encode_length(e, f, true, null_ok, r->n) || r->n <= 0)
         return;
@@ -161,7 +163,8 @@ static void encode_tags(struct encoder *e, const struct wire_struct *s, const vo
     }
 }
 
-static void check_outside(struct encoder *e, const struct wire_struct *s, const struct wire_field *f, const void *msg)
+static void check_outside(struct encoder *e, const struct wire_struct *s, const struct wire_field *f,
+                          const void *msg)
 {
     if (!f->ignorable && !wire_field_equal(f, WIRE_ANY_VERSION, msg, s->defaults))
         refuse(e, f);

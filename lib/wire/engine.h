@@ -30,28 +30,28 @@ enum wire_type {
 
 struct wire_field {
     const char *name;
-    const struct wire_struct *sub;       /* of WIRE_STRUCT, and of an array of structs */
-    uint16_t at;                         /* where the member lies in its struct */
-    uint16_t n_at;                       /* WIRE_ARRAY: where its count lies */
-    uint16_t size;                       /* bytes in memory of the value, or of an element */
-    uint8_t type;                        /* enum wire_type */
-    uint8_t elem;                        /* WIRE_ARRAY: type of the elements */
-    int8_t first, last;                  /* versions that have it */
-    int8_t null_from;                    /* first version in which it may be null */
-    int8_t tag;                          /* -1: not tagged */
+    const struct wire_struct *sub; /* of WIRE_STRUCT, and of an array of structs */
+    uint16_t at;                   /* where the member lies in its struct */
+    uint16_t n_at;                 /* WIRE_ARRAY: where its count lies */
+    uint16_t size;                 /* bytes in memory of the value, or of an element */
+    uint8_t type;                  /* enum wire_type */
+    uint8_t elem;                  /* WIRE_ARRAY: type of the elements */
+    int8_t first, last;            /* versions that have it */
+    int8_t null_from;              /* first version in which it may be null */
+    int8_t tag;                    /* -1: not tagged */
     bool ignorable;
 };
 
 struct wire_struct {
     const char *name;
-    const struct wire_field *fields;     /* the plain ones in wire order, then the tagged ones by tag */
-    const void *defaults;                /* an image of the struct with every field at its default */
-    const uint16_t *min_bytes;           /* by version: the fewest bytes that hold one */
+    const struct wire_field *fields; /* the plain ones in wire order, then the tagged ones by tag */
+    const void *defaults;            /* an image of the struct with every field at its default */
+    const uint16_t *min_bytes;       /* by version: the fewest bytes that hold one */
     uint32_t size;
     uint16_t n_plain, n_tagged;
 };
 
-extern const struct wire_api wire_api_table[];     /* by key, ascending */
+extern const struct wire_api wire_api_table[]; /* by key, ascending */
 extern const size_t wire_api_table_n;
 
 static inline bool wire_field_in(const struct wire_field *f, int version)
@@ -70,7 +70,7 @@ static inline const void *wire_elems(const struct wire_field *f, const void *own
 }
 
 /* Is member f the same in both structs? Fields that `version` does not have play no part. */
-enum { WIRE_ANY_VERSION = -1 };                              /* compare every field */
+enum { WIRE_ANY_VERSION = -1 }; /* compare every field */
 bool wire_field_equal(const struct wire_field *f, int version, const void *a, const void *b);
 
 #endif

@@ -3,8 +3,8 @@
  * What stands around a message: the size of the frame and the header. Pure; any thread.
  *
  * F1. A request's client id is never compact, even where the rest of the header is flexible.
- * F2. A response to ApiVersions has no tags in its header in any version: the client reads it before it knows what
- *     the broker speaks.
+ * F2. A response to ApiVersions has no tags in its header in any version: the client reads it before it
+ *     knows what the broker speaks.
  */
 #include <errno.h>
 
@@ -50,7 +50,8 @@ int wire_request_header_read(struct slice frame, struct wire_request_header *ret
     if (r.bad)
         return -EBADMSG;
     const struct wire_api *api = wire_api_find(ret->api_key);
-    if (api == NULL || ret->api_version < api->request->min_version || ret->api_version > api->request->max_version)
+    if (api == NULL || ret->api_version < api->request->min_version ||
+        ret->api_version > api->request->max_version)
         return -EPROTONOSUPPORT;
     read_client_id(&r, &ret->client_id);
     if (request_has_tags(api, ret->api_version))
@@ -78,7 +79,8 @@ void wire_request_header_write(const struct wire_request_header *h, struct wire_
         wr_u8(&out->b, 0);
 }
 
-void wire_response_header_write(int16_t api_key, int16_t api_version, int32_t correlation_id, struct wire_out *out)
+void wire_response_header_write(int16_t api_key, int16_t api_version, int32_t correlation_id,
+                                struct wire_out *out)
 {
     const struct wire_api *api = wire_api_find(api_key);
 
@@ -89,8 +91,8 @@ void wire_response_header_write(int16_t api_key, int16_t api_version, int32_t co
         wr_u8(&out->b, 0);
 }
 
-int wire_response_header_read(int16_t api_key, int16_t api_version, struct slice frame, int32_t *ret_correlation_id,
-                              struct slice *ret_body)
+int wire_response_header_read(int16_t api_key, int16_t api_version, struct slice frame,
+                              int32_t *ret_correlation_id, struct slice *ret_body)
 {
     const struct wire_api *api = wire_api_find(api_key);
     struct rd r = rd_of(frame);

@@ -17,19 +17,19 @@ or messages that travel inside records, each:
     data Name FIRST-LAST [flexible N]
         ...
 
-Types: bool i8 i16 i32 i64 f64 uuid str bytes records, []type, [] (array of structs) and {} (struct), whose members
-follow, indented by four more. A `?` makes str, bytes, records and [] nullable: `str?` always, `str?7+` from version 7.
-Versions: `3+`, `2-4`, `5`; without them a field has those of its parent. `ignorable`: outside its versions a value other
-than the default is dropped by the encoder instead of refused. The order of the lines is the order on the wire; tags
-come last, by number.
+Types: bool i8 i16 i32 i64 f64 uuid str bytes records, []type, [] (array of structs) and {} (struct), whose
+members follow, indented by four more. A `?` makes str, bytes, records and [] nullable: `str?` always, `str?7+`
+from version 7. Versions: `3+`, `2-4`, `5`; without them a field has those of its parent. `ignorable`: outside
+its versions a value other than the default is dropped by the encoder instead of refused. The order of the lines
+is the order on the wire; tags come last, by number.
 """
 import glob
 import re
 import sys
 
 SCALARS = {            # type: (C type, fewest bytes on the wire)
-    'bool': ('bool', 1), 'i8': ('int8_t', 1), 'i16': ('int16_t', 2), 'i32': ('int32_t', 4), 'i64': ('int64_t', 8),
-    'f64': ('double', 8), 'uuid': ('struct uuid', 16),
+    'bool': ('bool', 1), 'i8': ('int8_t', 1), 'i16': ('int16_t', 2), 'i32': ('int32_t', 4),
+    'i64': ('int64_t', 8), 'f64': ('double', 8), 'uuid': ('struct uuid', 16),
 }
 BLOBS = {              # type: (C type, bytes of the length, before the flexible versions)
     'str': ('struct kstr', 2), 'bytes': ('struct kstr', 4), 'records': ('struct wire_records', 4),
@@ -154,8 +154,8 @@ class Field:
         elem = (self.elem or 'struct').upper() if self.type == '[]' else kind
         sub = f'&wire_struct_{self.sub.c_name}' if self.sub else 'NULL'
         tag = -1 if self.tag is None else self.tag
-        return (f'    {{ "{self.name}", {sub}, {at}, {n_at}, sizeof({self.c_type()}), WIRE_{kind}, WIRE_{elem}, {self.first}, '
-                f'{self.last}, {self.null_from}, {tag}, {"true" if self.ignorable else "false"} }},')
+        return (f'    {{ "{self.name}", {sub}, {at}, {n_at}, sizeof({self.c_type()}), WIRE_{kind}, WIRE_{elem}, '
+                f'{self.first}, {self.last}, {self.null_from}, {tag}, {"true" if self.ignorable else "false"} }},')
 
 
 class Message:
@@ -226,7 +226,8 @@ def read_schema(path):
                     api = Api(words)
                     continue
                 if words[0] in ('request', 'response') and not line.startswith(' '):
-                    message = api.messages[words[0]] = Message(api.name + words[0].capitalize(), words[0], words[1:])
+                    message = Message(api.name + words[0].capitalize(), words[0], words[1:])
+                    api.messages[words[0]] = message
                     stack = [message.root]
                 elif words[0] == 'data' and not line.startswith(' '):
                     message = data[words[1]] = Message(words[1], words[0], words[2:])
@@ -272,7 +273,8 @@ def struct_tables(message, struct):
     min_bytes = [struct.min_bytes(v, message.is_flexible(v)) if struct.first <= v <= struct.last else 0
                  for v in range(message.last + 1)]
     return ['', f'static const struct {name} {name}_defaults = {{ {struct_default(struct) or 0} }};',
-            f'static const struct wire_field {name}_fields[] = {{', *[f.c_row(struct) for f in plain + tagged], '};',
+            f'static const struct wire_field {name}_fields[] = {{',
+            *[f.c_row(struct) for f in plain + tagged], '};',
             f'static const uint16_t {name}_min[] = {{ {", ".join(map(str, min_bytes))} }};',
             f'const struct wire_struct wire_struct_{name} = {{',
             f'    "{name}", {name}_fields, &{name}_defaults, {name}_min, sizeof(struct {name}), {len(plain)}, '

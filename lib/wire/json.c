@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Message -> one line of JSON, for traces, dumps and golden tests. Pure; any thread. Bytes are printed as hex, ids in
- * Kafka's text form, records as their size; a byte that is not UTF-8 becomes U+FFFD.
+ * Message -> one line of JSON, for traces, dumps and golden tests. Pure; any thread. Bytes are printed as
+ * hex, ids in Kafka's text form, records as their size; a byte that is not UTF-8 becomes U+FFFD.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,19 +13,28 @@
 
 static void print_struct(const struct wire_struct *s, int version, const void *msg, struct bytebuf *b);
 
+/* Length of a UTF-8 character by its first byte; 0: no character begins so. */
+static size_t utf8_claimed_length(uint8_t first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc2 || first > 0xf4)
+        return 0;
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
 /* Length of the UTF-8 character at p, or 0 when there is none (RFC 3629: no surrogates, nothing overlong). */
 static size_t utf8_length(const uint8_t *p, size_t left)
 {
-    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3
-        : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+    size_t n = utf8_claimed_length(p[0]);
 
     if (n > left)
         return 0;
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90)
-        || (p[0] == 0xf4 && p[1] > 0x8f))
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] > 0x8f))
         return 0;
     return n;
 }
@@ -96,7 +105,8 @@ static void print_uuid(const struct uuid *u, struct bytebuf *b)
 }
 
 /* A value of any type but an array. */
-static void print_value(int type, const struct wire_struct *sub, int version, const void *v, struct bytebuf *b)
+static void print_value(int type, const struct wire_struct *sub, int version, const void *v,
+                        struct bytebuf *b)
 {
     switch ((enum wire_type)type) {
     case WIRE_BOOL:

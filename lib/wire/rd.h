@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads big-endian bytes. A reader fails once and stays failed: after that everything reads as zero and nothing is
- * left, so a decoder may run to its end and ask `bad` once. Every byte is taken through rd_take, the one bounds check.
+ * Reads big-endian bytes. A reader fails once and stays failed: after that everything reads as zero and
+ * nothing is left, so a decoder may run to its end and ask `bad` once. Every byte is taken through rd_take,
+ * the one bounds check.
  */
 #ifndef KLOG_WIRE_RD_H
 #define KLOG_WIRE_RD_H

@@ -22,31 +22,31 @@ struct wire_records {
     void *ext;
 };
 
-struct wire_struct;                      /* generated tables; see engine.h */
+struct wire_struct; /* generated tables; see engine.h */
 struct wire_message {
-    const char *name;                    /* "ProduceRequest" */
+    const char *name; /* "ProduceRequest" */
     int16_t api_key;
-    int16_t min_version, max_version;    /* what the schema describes */
-    int16_t flexible_version;            /* first with compact types and tags; INT16_MAX never */
+    int16_t min_version, max_version; /* what the schema describes */
+    int16_t flexible_version;         /* first with compact types and tags; INT16_MAX never */
     bool request;
     const struct wire_struct *body;
 };
 
-struct wire_api {                        /* one row an API, by key */
+struct wire_api { /* one row an API, by key */
     int16_t key;
-    const char *name;                    /* "Produce" */
+    const char *name; /* "Produce" */
     const struct wire_message *request, *response;
-    bool klog_only;                      /* offered only to clients whose software name is klog */
+    bool klog_only; /* offered only to clients whose software name is klog */
 };
-const struct wire_api *wire_api_find(int16_t key);           /* NULL: unknown */
-const struct wire_api *wire_api_at(size_t i);                /* i-th in the table; NULL past the end */
+const struct wire_api *wire_api_find(int16_t key); /* NULL: unknown */
+const struct wire_api *wire_api_at(size_t i);      /* i-th in the table; NULL past the end */
 
-/* Decodes the whole of `in` into *ret (the message's struct). Arrays and tags go to the arena, strings and records point into
- * `in`. Fields outside the version get their defaults. -EBADMSG on anything malformed: too short, trailing bytes, a
- * count larger than the bytes that are left, a null where none is allowed. */
+/* Decodes the whole of `in` into *ret (the message's struct). Arrays and tags go to the arena, strings and
+ * records point into `in`. Fields outside the version get their defaults. -EBADMSG on anything malformed: too
+ * short, trailing bytes, a count larger than the bytes that are left, a null where none is allowed. */
 int wire_decode(const struct wire_message *m, int version, struct slice in, struct arena *a, void *ret);
 
-struct wire_gap {                        /* n bytes belong between out.p[at - 1] and out.p[at] */
+struct wire_gap { /* n bytes belong between out.p[at - 1] and out.p[at] */
     size_t at;
     int32_t n;
     void *ext;
@@ -58,18 +58,18 @@ struct wire_out {
     size_t gap_bytes;
 };
 void wire_out_done(struct wire_out *o);
-/* Appends the encoded body. Fields outside the version must have their defaults unless the schema calls them ignorable:
- * returns -EPROTO and the name of the field in *ret_field (may be NULL) otherwise. */
+/* Appends the encoded body. Fields outside the version must have their defaults unless the schema calls them
+ * ignorable: returns -EPROTO and the name of the field in *ret_field (may be NULL) otherwise. */
 int wire_encode(const struct wire_message *m, int version, const void *msg, struct wire_out *out,
                 const char **ret_field);
-void wire_defaults(const struct wire_message *m, void *msg);     /* sets every field to its default */
+void wire_defaults(const struct wire_message *m, void *msg); /* sets every field to its default */
 /* n elements of an array of structs, each at its default, which is often -1 and not 0:
  *     r.responses = WIRE_NEW(a, fetch_response_responses, n);
  * An element that was only zeroed would be refused by wire_encode, or say what nobody meant. */
 #define WIRE_NEW(arena, struct_name, n) \
     ((struct struct_name *)wire_struct_new((arena), &wire_struct_##struct_name, (size_t)(n)))
 void *wire_struct_new(struct arena *a, const struct wire_struct *s, size_t n);
-size_t wire_msg_size(const struct wire_message *m);              /* sizeof the struct */
+size_t wire_msg_size(const struct wire_message *m); /* sizeof the struct */
 bool wire_equal(const struct wire_message *m, int version, const void *a, const void *b);
 void wire_print_json(const struct wire_message *m, int version, const void *msg, struct bytebuf *ret);
 /* A made-up message for round-trip tests, from a seed. */
@@ -81,16 +81,17 @@ struct wire_request_header {
     int32_t correlation_id;
     struct kstr client_id;
 };
-/* Reads the header off the front of frame; *ret_body is the rest. -EBADMSG; -EPROTONOSUPPORT for an unknown API key or
- * a version outside its range: api_key, api_version, correlation_id are then still filled. */
+/* Reads the header off the front of frame; *ret_body is the rest. -EBADMSG; -EPROTONOSUPPORT for an unknown
+ * API key or a version outside its range: api_key, api_version, correlation_id are then still filled. */
 int wire_request_header_read(struct slice frame, struct wire_request_header *ret, struct slice *ret_body);
 /* Header with the size prefix left open (4 bytes at the front of out); wire_frame_close fills it in. */
 void wire_request_header_write(const struct wire_request_header *h, struct wire_out *out);
-void wire_response_header_write(int16_t api_key, int16_t api_version, int32_t correlation_id, struct wire_out *out);
-int wire_response_header_read(int16_t api_key, int16_t api_version, struct slice frame, int32_t *ret_correlation_id,
-                              struct slice *ret_body);
+void wire_response_header_write(int16_t api_key, int16_t api_version, int32_t correlation_id,
+                                struct wire_out *out);
+int wire_response_header_read(int16_t api_key, int16_t api_version, struct slice frame,
+                              int32_t *ret_correlation_id, struct slice *ret_body);
 void wire_frame_close(struct wire_out *out);
 
-#include "lib/wire/messages.h"           /* generated: structs, one wire_message a message, enum API_* keys */
+#include "lib/wire/messages.h" /* generated: structs, one wire_message a message, enum API_* keys */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every message as it comes from the network. Input: one byte 'q', then a request frame; or 's', api key and version
- * (two bytes each), then a response frame. What decodes must encode, decode to the same message, and encode to the
- * same bytes again.
+ * Every message as it comes from the network. Input: one byte 'q', then a request frame; or 's', api key and
+ * version (two bytes each), then a response frame. What decodes must encode, decode to the same message, and
+ * encode to the same bytes again.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -61,7 +61,8 @@ static void check_response(struct slice in)
 
     if (api == NULL || version < api->response->min_version || version > api->response->max_version)
         return;
-    if (wire_response_header_read(api->key, version, slice_of(in.p + 4, in.n - 4), &correlation_id, &body) == 0)
+    if (wire_response_header_read(api->key, version, slice_of(in.p + 4, in.n - 4), &correlation_id, &body) ==
+        0)
         check_body(api->response, version, body);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target over its corpus, without libFuzzer: every file as it is, then mutated (the same mutations in each
- * run). The files are those of the arguments (files or directories), else of $srcdir/tests/fuzz/corpus/NAME for the
- * program fuzz_NAME. `main` is weak: linked with -fsanitize=fuzzer, libFuzzer's own takes its place.
+ * Runs a fuzz target over its corpus, without libFuzzer: every file as it is, then mutated (the same
+ * mutations in each run). The files are those of the arguments (files or directories), else of
+ * $srcdir/tests/fuzz/corpus/NAME for the program fuzz_NAME. `main` is weak: linked with -fsanitize=fuzzer,
+ * libFuzzer's own takes its place.
  */
 #include <dirent.h>
 #include <errno.h>

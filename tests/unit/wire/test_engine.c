@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine over every message in every version, and its rules one by one (decode.c D1-D4, encode.c E1-E3). */
+/* The engine over every message in every version, and its rules one by one (decode.c D1-D4, encode.c E1-E3).
+ */
 #include "unit.h"
 
 #include "lib/base/arena.h"
@@ -55,8 +56,12 @@ static void each_version(const struct wire_message *m, visitor *visit)
 static void each_message(visitor *visit)
 {
     static const struct wire_message *const in_records[] = {
-        &wire_consumer_protocol_subscription, &wire_consumer_protocol_assignment, &wire_offset_commit_key,
-        &wire_offset_commit_value, &wire_group_metadata_key, &wire_group_metadata_value,
+        &wire_consumer_protocol_subscription,
+        &wire_consumer_protocol_assignment,
+        &wire_offset_commit_key,
+        &wire_offset_commit_value,
+        &wire_group_metadata_key,
+        &wire_group_metadata_value,
     };
     const struct wire_api *api;
 
@@ -171,7 +176,8 @@ static void a_count_larger_than_the_bytes_left_reserves_nothing(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bombs); i++) {
         void *ret = new_message(bombs[i].m);
         size_t used = arena.used_bytes;
-        assert_int_equal(decode_exact(bombs[i].m, bombs[i].version, bombs[i].bytes, bombs[i].n, ret), -EBADMSG);
+        assert_int_equal(decode_exact(bombs[i].m, bombs[i].version, bombs[i].bytes, bombs[i].n, ret),
+                         -EBADMSG);
         assert_int_equal(arena.used_bytes, used);
     }
 }
@@ -179,7 +185,7 @@ static void a_count_larger_than_the_bytes_left_reserves_nothing(void **state)
 static void a_large_message_of_small_elements_takes_bounded_memory(void **state)
 {
     (void)state;
-    enum { TOPICS = 20 << 20 };                     /* 2 bytes each on the wire, some 50 in memory */
+    enum { TOPICS = 20 << 20 }; /* 2 bytes each on the wire, some 50 in memory */
     struct bytebuf b = { 0 };
     struct metadata_request ret;
 
@@ -216,8 +222,16 @@ static void a_field_outside_the_version_reads_as_its_default(void **state)
     assert_false(md.include_topic_authorized_operations);
     assert_int_equal(md.n_topics, 0);
 
-    static const uint8_t one_partition[] = "\0\0\0\0" "\0\0\0\1" "\0\1x" "\0\0\0\1" "\0\0\0\0" "\0\0" "\0\0\0\0\0\0\0\5"
-        "\0\0\0\0\0\0\0\5" "\xff\xff\xff\xff" "\0\0\0";
+    static const uint8_t one_partition[] = "\0\0\0\0"
+                                           "\0\0\0\1"
+                                           "\0\1x"
+                                           "\0\0\0\1"
+                                           "\0\0\0\0"
+                                           "\0\0"
+                                           "\0\0\0\0\0\0\0\5"
+                                           "\0\0\0\0\0\0\0\5"
+                                           "\xff\xff\xff\xff"
+                                           "\0\0\0";
     assert_int_equal(decode_exact(&wire_fetch_response, 4, one_partition, sizeof one_partition, &fr), 0);
     const struct fetch_response_partitions *p = fr.responses[0].partitions;
     assert_int_equal(p->log_start_offset, -1);
@@ -299,17 +313,18 @@ static void unknown_tags_are_skipped_and_wrong_ones_refused(void **state)
         { "\1\0", 2, 0 },
         { "\1\1\5\3abc", 7, 0 },
         { "\1\2\5\3abc\6\0", 9, 0 },
-        { "\1\2\5\3abc\5\0", 9, -EBADMSG },                      /* the same twice */
-        { "\1\2\6\3abc\5\0", 9, -EBADMSG },                      /* not ascending */
-        { "\1\1\5\4abc", 7, -EBADMSG },                          /* longer than what is left */
-        { "\1\xff\xff\xff\xff\x0f\5\0", 8, -EBADMSG },           /* more tags than bytes */
-        { "\1\x80\x80\x80\x80\x80\1", 7, -EBADMSG },             /* a number of six bytes */
-        { "\0\0", 2, -EBADMSG },                                 /* null bytes */
+        { "\1\2\5\3abc\5\0", 9, -EBADMSG },            /* the same twice */
+        { "\1\2\6\3abc\5\0", 9, -EBADMSG },            /* not ascending */
+        { "\1\1\5\4abc", 7, -EBADMSG },                /* longer than what is left */
+        { "\1\xff\xff\xff\xff\x0f\5\0", 8, -EBADMSG }, /* more tags than bytes */
+        { "\1\x80\x80\x80\x80\x80\1", 7, -EBADMSG },   /* a number of six bytes */
+        { "\0\0", 2, -EBADMSG },                       /* null bytes */
     };
     struct sasl_authenticate_request ret;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        assert_int_equal(decode_exact(&wire_sasl_authenticate_request, 2, rows[i].bytes, rows[i].n, &ret), rows[i].rc);
+        assert_int_equal(decode_exact(&wire_sasl_authenticate_request, 2, rows[i].bytes, rows[i].n, &ret),
+                         rows[i].rc);
 }
 
 /* ApiVersions v3 response: error, no keys, throttle, then tags; tag 1 is an int64. */
@@ -318,12 +333,15 @@ static void a_known_tag_must_fill_its_size(void **state)
     (void)state;
     struct api_versions_response ret;
 
-    assert_int_equal(decode_exact(&wire_api_versions_response, 3, "\0\0\1\0\0\0\0\1\1\x8\0\0\0\0\0\0\0\7", 18, &ret), 0);
+    assert_int_equal(
+        decode_exact(&wire_api_versions_response, 3, "\0\0\1\0\0\0\0\1\1\x8\0\0\0\0\0\0\0\7", 18, &ret), 0);
     assert_int_equal(ret.finalized_features_epoch, 7);
-    assert_int_equal(decode_exact(&wire_api_versions_response, 3, "\0\0\1\0\0\0\0\1\1\x9\0\0\0\0\0\0\0\7\0", 19, &ret),
-                     -EBADMSG);
-    assert_int_equal(decode_exact(&wire_api_versions_response, 3, "\0\0\1\0\0\0\0\1\1\x7\0\0\0\0\0\0\0", 17, &ret),
-                     -EBADMSG);
+    assert_int_equal(
+        decode_exact(&wire_api_versions_response, 3, "\0\0\1\0\0\0\0\1\1\x9\0\0\0\0\0\0\0\7\0", 19, &ret),
+        -EBADMSG);
+    assert_int_equal(
+        decode_exact(&wire_api_versions_response, 3, "\0\0\1\0\0\0\0\1\1\x7\0\0\0\0\0\0\0", 17, &ret),
+        -EBADMSG);
 }
 
 static void a_tag_at_its_default_is_not_sent(void **state)
@@ -379,8 +397,9 @@ static void json_escapes_what_is_not_text(void **state)
     struct sasl_authenticate_request a = { .auth_bytes = { "\0\x7f\xff", 3 } };
 
     wire_print_json(&wire_sasl_handshake_request, 0, &h, &b);
-    assert_string_equal(bytebuf_cstr(&b), "{\"mechanism\":\"a\\\"\\\\\\u000a\\u007f\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf"
-                                          "\xbd\xef\xbf\xbdz\"}");
+    assert_string_equal(bytebuf_cstr(&b),
+                        "{\"mechanism\":\"a\\\"\\\\\\u000a\\u007f\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf"
+                        "\xbd\xef\xbf\xbdz\"}");
     b.n = 0;
     wire_print_json(&wire_sasl_authenticate_request, 0, &a, &b);
     assert_string_equal(bytebuf_cstr(&b), "{\"auth_bytes\":\"007fff\"}");

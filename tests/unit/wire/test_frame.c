@@ -97,8 +97,8 @@ static void a_response_header_has_tags_when_flexible_except_for_api_versions(voi
         int16_t key, version;
         size_t n;
     } rows[] = {
-        { API_METADATA, 8, 8 }, { API_METADATA, 9, 9 }, { API_API_VERSIONS, 0, 8 }, { API_API_VERSIONS, 3, 8 },
-        { API_API_VERSIONS, 4, 8 }, { API_SASL_HANDSHAKE, 1, 8 },
+        { API_METADATA, 8, 8 },     { API_METADATA, 9, 9 },     { API_API_VERSIONS, 0, 8 },
+        { API_API_VERSIONS, 3, 8 }, { API_API_VERSIONS, 4, 8 }, { API_SASL_HANDSHAKE, 1, 8 },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -113,8 +113,9 @@ static void a_response_header_has_tags_when_flexible_except_for_api_versions(voi
         assert_int_equal(wire_response_header_read(rows[i].key, rows[i].version, frame, &id, &body), 0);
         assert_int_equal(id, 1234);
         assert_int_equal(body.n, 4);
-        assert_int_equal(wire_response_header_read(rows[i].key, rows[i].version, slice_of(frame.p, 3), &id, &body),
-                         -EBADMSG);
+        assert_int_equal(
+            wire_response_header_read(rows[i].key, rows[i].version, slice_of(frame.p, 3), &id, &body),
+            -EBADMSG);
         wire_out_done(&out);
     }
 }

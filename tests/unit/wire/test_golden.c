@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What real clients and a real broker said to each other (tests/fixtures/wire/, recorded by record.py there): each
- * frame decodes to the JSON beside it, and encodes to its own bytes again.
+ * What real clients and a real broker said to each other (tests/fixtures/wire/, recorded by record.py there):
+ * each frame decodes to the JSON beside it, and encodes to its own bytes again.
  *
- * `test_golden --rewrite FILE` prints FILE with the lines of JSON made anew, to be read before it is committed.
+ * `test_golden --rewrite FILE` prints FILE with the lines of JSON made anew, to be read before it is
+ * committed.
  */
 #include "unit.h"
 
@@ -62,7 +63,8 @@ static struct slice capture_body(const struct capture *c)
     int16_t key = c->message->api_key;
 
     if (!c->message->request) {
-        assert_int_equal(wire_response_header_read(key, (int16_t)c->version, frame, &correlation_id, &body), 0);
+        assert_int_equal(wire_response_header_read(key, (int16_t)c->version, frame, &correlation_id, &body),
+                         0);
         return body;
     }
     assert_int_equal(wire_request_header_read(frame, &h, &body), 0);
@@ -102,7 +104,8 @@ static char *capture_check(const struct capture *c)
 }
 
 /* Calls visit for each line; json is the message of a capture's line, else NULL. */
-static void each_line(const char *path, void (*visit)(void *user, const char *line, const char *json), void *user)
+static void each_line(const char *path, void (*visit)(void *user, const char *line, const char *json),
+                      void *user)
 {
     char *line = NULL;
     size_t cap = 0;
@@ -126,7 +129,7 @@ static void each_line(const char *path, void (*visit)(void *user, const char *li
 }
 
 struct comparison {
-    char *expected;                      /* JSON of the capture's line just read; the next line must be it */
+    char *expected; /* JSON of the capture's line just read; the next line must be it */
     int captures;
 };
 
