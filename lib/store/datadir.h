@@ -27,6 +27,10 @@ int datadir_open(const char *path, const struct store_io *io, struct datadir_ide
 /* clean: writes the marker, fsyncs; only when every log in it was closed clean. Blocks. */
 void datadir_close(struct datadir *dd, bool clean);
 
+/* Descriptors that stay open at rest over all its logs. At first 1000, at most a third of RLIMIT_NOFILE; a broker with
+ * several directories divides that among them. */
+void datadir_set_file_limit(struct datadir *dd, int limit);
+
 const char *datadir_path(const struct datadir *dd);
 int datadir_fd(const struct datadir *dd);
 const struct uuid *datadir_id(const struct datadir *dd);

@@ -1,2 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-# noinst_LIBRARIES += %D%/libstore.a   comes with the first source
+noinst_LIBRARIES += %D%/libstore.a
+%C%_libstore_a_SOURCES = \
+	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/datadir.c %D%/datadir.h %D%/datadir_int.h \
+	%D%/entries.c %D%/entries.h \
+	%D%/epochs.c %D%/epochs.h \
+	%D%/flush.c \
+	%D%/io.c %D%/io.h \
+	%D%/listing.c \
+	%D%/locate.c \
+	%D%/logscan.c %D%/logscan.h \
+	%D%/metafiles.c %D%/metafiles.h \
+	%D%/plog.c %D%/plog.h %D%/plog_int.h \
+	%D%/plog_checkpoint.c \
+	%D%/plog_read.c \
+	%D%/plog_retain.c \
+	%D%/plog_text.c \
+	%D%/plog_time.c \
+	%D%/plog_truncate.c \
+	%D%/producers.c %D%/producers.h \
+	%D%/rebuild.c \
+	%D%/recover.c %D%/recover.h \
+	%D%/recover_cut.c \
+	%D%/recover_scan.c \
+	%D%/recover_state.c \
+	%D%/segfile.c %D%/segfile.h \
+	%D%/segindex.c \
+	%D%/segload.c \
+	%D%/segment.c %D%/segment.h

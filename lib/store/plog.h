@@ -33,6 +33,8 @@ struct plog_config {
     bool delete_policy;              /* cleanup.policy has "delete" */
     bool compact_policy;
     int64_t producer_expiry_ms;      /* producer.id.expiration.ms */
+    int64_t writeback_bytes;         /* start writing to disk after so many bytes, without waiting (policies interval
+                                      * and async: 8 MiB); 0 leaves it to the kernel */
 };
 
 struct plog_recovery {               /* what opening had to do, for one log line */
@@ -105,7 +107,8 @@ int segfile_fd(struct segfile *f);
 void plog_span_release(struct plog_span *s);
 /* Whole batches from the one that holds `offset`, all below limit (an exclusive offset on a batch border),
  * at most max_bytes, but at_least_one batch when asked; within one segment. Empty when offset == limit.
- * -ERANGE: offset outside [start, end]. Does not read the batches (for sendfile). */
+ * -ERANGE: offset outside [start, end]. -EBADMSG: the log is damaged there, and the batch that holds offset cannot be
+ * told from garbage (CORRUPT_MESSAGE). Does not read the batches (for sendfile); a damaged payload leaves as it is. */
 int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
               struct plog_span *ret);
 /* pread of a span into memory; span.n bytes. */

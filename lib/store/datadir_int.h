@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the logs of a directory share with it; inside lib/store only. */
+#ifndef KLOG_STORE_DATADIR_INT_H
+#define KLOG_STORE_DATADIR_INT_H
+
+#include "lib/store/datadir.h"
+#include "lib/store/segfile.h"
+
+const struct store_io *datadir_io(const struct datadir *dd);
+struct filecache *datadir_files(struct datadir *dd);
+/* partition.metadata of DIR/name (Kafka's text): the topic id; false when absent or unreadable. */
+bool partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret);
+int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id);
+/* Empties and removes DIR/name, a directory of files. Blocks. */
+int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name);
+/* "orders-0" -> "orders", 0. False for other names. */
+bool partition_name_parse(const char *name, char *ret_topic, size_t size, int32_t *ret_partition);
+
+#endif

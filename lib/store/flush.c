@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Group commit: a ticket names everything appended so far; its fdatasyncs run without any lock; when they have
+ * returned 0, and only then, the flush point moves (S4). A failed one is never tried again: the kernel marks the
+ * pages clean and would answer 0 the second time (S8).
+ */
+#include <errno.h>
+
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/store/plog_int.h"
+
+struct flush_part {
+    struct segment *seg;
+    int64_t size;
+};
+
+struct plog_flush {
+    struct plog *l;
+    uint32_t generation;
+    uint64_t dir_changes;
+    bool sync_dir;
+    struct log_point point;
+    int n;
+    struct flush_part parts[];
+};
+
+/* First segment from which on bytes may not be on disk; all before it are. Under mu. */
+static int first_unflushed(const struct plog *l)
+{
+    int i = l->n_segs;
+
+    while (i > 0 && (l->segs[i - 1]->flushed < l->segs[i - 1]->sum.size || l->segs[i - 1]->sum.size == 0))
+        i--;
+    return i;
+}
+
+/* Under mu. */
+static struct plog_flush *ticket_new(struct plog *l)
+{
+    int first = first_unflushed(l);
+    int n = l->n_segs - first;
+    struct plog_flush *t = xcalloc(1, sizeof *t + (size_t)n * sizeof t->parts[0]);
+
+    t->l = l;
+    t->generation = l->generation;
+    t->dir_changes = l->dir_changes;
+    t->sync_dir = l->dir_changes != l->dir_synced;
+    t->point = plog_point(l);
+    for (int i = first; i < l->n_segs; i++) {
+        struct segment *s = l->segs[i];
+        if (s->sum.size > 0)
+            t->parts[t->n++] = (struct flush_part){ .seg = segment_ref(s), .size = s->sum.size };
+    }
+    return t;
+}
+
+struct plog_flush *plog_flush_begin(struct plog *l)
+{
+    struct plog_flush *t = NULL;
+
+    pthread_mutex_lock(&l->mu);
+    if (l->flushed.sum.end_offset < l->end_offset)
+        t = ticket_new(l);
+    pthread_mutex_unlock(&l->mu);
+    return t;
+}
+
+int plog_flush_run(struct plog_flush *t)
+{
+    int rc = 0;
+
+    if (datadir_failed(t->l->dd))
+        return -EROFS;
+    for (int i = 0; rc == 0 && i < t->n; i++)
+        rc = segfile_sync(t->parts[i].seg->log);
+    if (rc == 0 && t->sync_dir)
+        rc = io_sync_dir(t->l->io, t->l->dirfd, t->l->name);
+    return rc;
+}
+
+/* Under mu. */
+static void flush_done(struct plog *l, const struct plog_flush *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        struct segment *s = t->parts[i].seg;
+        l->flushed_bytes += MAX(t->parts[i].size - s->flushed, 0);
+        s->flushed = MAX(s->flushed, t->parts[i].size);
+        if (s->flushed == s->sum.size)
+            segfile_set_dirty(s->log, false);
+    }
+    l->dir_synced = MAX(l->dir_synced, t->dir_changes);
+    if (t->point.sum.end_offset > l->flushed.sum.end_offset)
+        l->flushed = t->point;
+    KINVARIANT("S4", l->flushed.sum.end_offset <= l->end_offset);
+}
+
+int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
+{
+    KCHECK(t->l == l);
+    if (rc < 0)
+        datadir_fail(l->dd, -rc, l->name);
+    pthread_mutex_lock(&l->mu);
+    if (rc == 0 && t->generation == l->generation)
+        flush_done(l, t);
+    int64_t flushed = l->flushed.sum.end_offset;
+    pthread_mutex_unlock(&l->mu);
+    for (int i = 0; i < t->n; i++)
+        segment_unref(t->parts[i].seg);
+    free(t);
+    return flushed;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What files a partition's directory has. Half-written ones (*.tmp) are removed. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "lib/store/plog_int.h"
+
+#define DIGITS 20
+
+struct found {
+    int64_t *v;
+    int n, cap;
+};
+
+static void found_add(struct found *f, int64_t v)
+{
+    if (f->n == f->cap) {
+        f->cap = f->cap == 0 ? 16 : f->cap * 2;
+        f->v = xreallocarray(f->v, (size_t)f->cap, sizeof *f->v);
+    }
+    f->v[f->n++] = v;
+}
+
+/* "00000000000000000123.log" -> 123 and ".log". */
+static bool parse_name(const char *name, int64_t *ret, const char **ret_suffix)
+{
+    int64_t v = 0;
+
+    for (int i = 0; i < DIGITS; i++) {
+        if (name[i] < '0' || name[i] > '9')
+            return false;
+        int64_t digit = name[i] - '0';
+        if (v > (INT64_MAX - digit) / 10)
+            return false;
+        v = v * 10 + digit;
+    }
+    *ret = v;
+    *ret_suffix = name + DIGITS;
+    return true;
+}
+
+static bool ends_with(const char *s, const char *tail)
+{
+    size_t n = strlen(s), m = strlen(tail);
+    return n >= m && strcmp(s + n - m, tail) == 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void take_name(const struct store_io *io, int dirfd, const char *dir, const char *name, struct listing *ls,
+                      struct found *logs, struct found *snapshots)
+{
+    int64_t v;
+    const char *suffix;
+
+    if (ends_with(name, ".tmp")) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        io->unlinkat(io, dirfd, path, 0);
+    } else if (!parse_name(name, &v, &suffix)) {
+        return;
+    } else if (strcmp(suffix, ".log") == 0) {
+        found_add(logs, v);
+    } else if (strcmp(suffix, ".producers") == 0) {
+        found_add(snapshots, v);
+    } else if (strcmp(suffix, ".start") == 0) {
+        ls->start_marker = MAX(ls->start_marker, v);
+    }
+}
+
+static DIR *open_listing(int dirfd, const char *dir)
+{
+    int fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+    if (d == NULL && fd >= 0)
+        close(fd);
+    return d;
+}
+
+int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret)
+{
+    struct found logs = { 0 }, snapshots = { 0 };
+    const struct dirent *de;
+    DIR *d = open_listing(dirfd, dir);
+
+    if (d == NULL)
+        return -errno;
+    *ret = (struct listing){ .start_marker = -1 };
+    while ((de = readdir(d)) != NULL)
+        take_name(io, dirfd, dir, de->d_name, ret, &logs, &snapshots);
+    closedir(d);
+    if (logs.n > 0)
+        qsort(logs.v, (size_t)logs.n, sizeof *logs.v, compare);
+    if (snapshots.n > 0)
+        qsort(snapshots.v, (size_t)snapshots.n, sizeof *snapshots.v, compare);
+    ret->logs = logs.v;
+    ret->n_logs = logs.n;
+    ret->snapshots = snapshots.v;
+    ret->n_snapshots = snapshots.n;
+    return 0;
+}
+
+void listing_done(struct listing *ls)
+{
+    free(ls->logs);
+    free(ls->snapshots);
+    *ls = (struct listing){ .start_marker = -1 };
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an offset to a batch: the greatest index entry not above it, checked against the batch it names, then a walk
+ * over the few headers in between. An index that contradicts its log is rebuilt once. No lock is held over a read.
+ */
+#include <errno.h>
+
+#include "lib/base/check.h"
+#include "lib/store/plog_int.h"
+
+#define WINDOW_BYTES 4096
+
+struct header_window {
+    uint8_t p[WINDOW_BYTES];
+    int64_t at, n;
+};
+
+static int header_in_window(struct header_window *w, struct segment *s, int64_t position, int64_t end,
+                            struct batch_header *ret)
+{
+    if (end - position < BATCH_OVERHEAD)
+        return -EBADMSG;
+    if (position < w->at || position + BATCH_OVERHEAD > w->at + w->n) {
+        w->at = position;
+        w->n = segfile_read(s->log, w->p, (size_t)MIN((int64_t)WINDOW_BYTES, end - position), position);
+        if (w->n < BATCH_OVERHEAD)
+            return w->n < 0 ? (int)w->n : -EBADMSG;
+    }
+    batch_header_read(w->p + (position - w->at), ret);
+    return batch_header_plausible(ret, end - position) && ret->base_offset >= s->base ? 0 : -EBADMSG;
+}
+
+int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t end, struct batch_header *ret)
+{
+    uint8_t p[BATCH_OVERHEAD];
+    (void)l;
+
+    if (end - position < BATCH_OVERHEAD)
+        return -EBADMSG;
+    int64_t got = segfile_read(s->log, p, sizeof p, position);
+    if (got < (int64_t)sizeof p)
+        return got < 0 ? (int)got : -EBADMSG;
+    batch_header_read(p, ret);
+    return batch_header_plausible(ret, end - position) && ret->base_offset >= s->base ? 0 : -EBADMSG;
+}
+
+/* Where to begin to walk: the batch of an index entry, or the front. 0, or -EBADMSG when the index lies. */
+static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct header_window *w,
+                         struct place *ret)
+{
+    uint8_t e[ENTRY_BYTES_MAX];
+    int32_t i;
+    int rc = entries_floor(&s->index, &l->mu, INDEX_OFFSET, MAX(offset - s->base, 0), e, &i);
+
+    if (rc < 0)
+        return rc == -ENODATA ? -EBADMSG : rc;
+    ret->position = rc == 0 ? 0 : entry_key_get(e, INDEX_POSITION);
+    int found = header_in_window(w, s, ret->position, end, &ret->h);
+    if (found < 0)
+        return found;
+    return rc == 0 || batch_last_offset(&ret->h) == s->base + entry_key_get(e, INDEX_OFFSET) ? 0 : -EBADMSG;
+}
+
+static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
+{
+    struct header_window w = { .at = -1 };
+    int rc = start_of_walk(l, s, offset, end, &w, ret);
+
+    while (rc == 0 && batch_last_offset(&ret->h) < offset) {
+        int64_t next = batch_last_offset(&ret->h) + 1;
+        ret->position += batch_size(&ret->h);
+        if (ret->position >= end)
+            return 0;
+        rc = header_in_window(&w, s, ret->position, end, &ret->h);
+        if (rc == 0 && ret->h.base_offset < next)
+            rc = -EBADMSG;
+    }
+    return rc < 0 ? rc : 1;
+}
+
+int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
+{
+    if (end == 0)
+        return 0;
+    int rc = plog_load_segment(l, s);
+    if (rc < 0)
+        return rc;
+    rc = walk_to(l, s, offset, end, ret);
+    if (rc != -EBADMSG)
+        return rc;
+    rc = plog_repair_segment(l, s);
+    return rc < 0 ? rc : walk_to(l, s, offset, end, ret);
+}
+
+int plog_load_batch(struct plog *l, struct segment *s, const struct place *at, struct bytebuf *b)
+{
+    (void)l;
+    size_t n = (size_t)batch_size(&at->h);
+
+    b->n = 0;
+    int64_t got = segfile_read(s->log, bytebuf_room(b, n), n, at->position);
+    if (got < 0)
+        return (int)got;
+    b->n = (size_t)got;
+    return b->n == n ? 0 : -EBADMSG;
+}

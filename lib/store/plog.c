@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening, closing, appending, rolling. Threads and locks: plog_int.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/uuid.h"
+#include "lib/store/plog_int.h"
+
+void plog_path(const struct plog *l, const char *file, char *ret, size_t size)
+{
+    int n = snprintf(ret, size, "%s/%s", l->name, file);
+    KCHECK(n > 0 && (size_t)n < size);
+}
+
+struct segment *plog_active(const struct plog *l)
+{
+    return l->segs[l->n_segs - 1];
+}
+
+struct log_point plog_point(const struct plog *l)
+{
+    const struct segment *s = plog_active(l);
+    return (struct log_point){ .segment = s->base, .text_base = s->text_base, .sum = segment_sum(s) };
+}
+
+void plog_push_segment(struct plog *l, struct segment *s)
+{
+    KCHECK(l->n_segs == 0 || plog_active(l)->base < s->base);
+    if (l->n_segs == l->cap_segs) {
+        l->cap_segs = l->cap_segs == 0 ? 4 : l->cap_segs * 2;
+        l->segs = xreallocarray(l->segs, (size_t)l->cap_segs, sizeof(struct segment *));
+    }
+    l->segs[l->n_segs++] = s;
+}
+
+int plog_find_segment(const struct plog *l, int64_t offset)
+{
+    int low = 0, high = l->n_segs;   /* the answer is in [low, high) */
+
+    while (high - low > 1) {
+        int mid = low + (high - low) / 2;
+        if (l->segs[mid]->base <= offset)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+int64_t plog_segment_end(const struct plog *l, int i)
+{
+    return i + 1 < l->n_segs ? l->segs[i + 1]->base : l->end_offset;
+}
+
+void plog_note_border(struct plog *l)
+{
+    const struct segment *s = plog_active(l);
+
+    l->borders[l->n_borders++ % BORDERS] = (struct border){
+        .offset = l->end_offset,
+        .segment = s->base,
+        .position = s->sum.size,
+        .text = s->text_base + s->sum.text_bytes,
+    };
+}
+
+/* Offsets rise along the ring, so the newest few are looked at first: that is where readers are. */
+bool plog_get_border(const struct plog *l, int64_t offset, const struct segment *s, struct border *ret)
+{
+    uint32_t n = MIN(l->n_borders, (uint32_t)BORDERS);
+
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct border *b = &l->borders[(l->n_borders - i) % BORDERS];
+        if (b->offset == offset && b->segment == s->base) {
+            *ret = *b;
+            return true;
+        }
+        if (b->offset < offset)
+            return false;
+    }
+    return false;
+}
+
+int plog_disk_error(struct plog *l, int rc, const char *what)
+{
+    if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT && rc != -EMFILE && rc != -ENFILE && rc != -ENOENT)
+        datadir_fail(l->dd, -rc, what);
+    return rc;
+}
+
+/* ---- opening and closing ---- */
+
+static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t partition, const struct plog_config *cfg)
+{
+    struct plog *l = xcalloc(1, sizeof *l);
+    int n = snprintf(l->name, sizeof l->name, "%s-%" PRId32, topic, partition);
+
+    KCHECK(n > 0 && (size_t)n < sizeof l->name);
+    l->dd = dd;
+    l->io = datadir_io(dd);
+    l->files = datadir_files(dd);
+    l->dirfd = datadir_fd(dd);
+    l->cfg = *cfg;
+    l->newest_ms = -1;
+    l->active_since_ms = -1;
+    l->snapshot_offset = -1;
+    l->start_marker = -1;
+    pthread_mutex_init(&l->slow_mu, NULL);
+    pthread_mutex_init(&l->append_mu, NULL);
+    pthread_mutex_init(&l->fix_mu, NULL);
+    pthread_mutex_init(&l->mu, NULL);
+    return l;
+}
+
+static void plog_free(struct plog *l)
+{
+    for (int i = 0; i < l->n_segs; i++)
+        segment_unref(l->segs[i]);
+    free(l->segs);
+    producers_clear(&l->producers);
+    epochs_done(&l->epochs);
+    pthread_mutex_destroy(&l->slow_mu);
+    pthread_mutex_destroy(&l->append_mu);
+    pthread_mutex_destroy(&l->fix_mu);
+    pthread_mutex_destroy(&l->mu);
+    free(l);
+}
+
+/* A new directory and its parent's entry are durable before anything is in it (S5). */
+static int make_directory(struct plog *l, const struct uuid *topic_id)
+{
+    struct uuid found;
+    int rc = l->io->mkdirat(l->io, l->dirfd, l->name, 0755);
+
+    if (rc < 0 && rc != -EEXIST)
+        return rc;
+    if (rc == 0) {
+        rc = io_sync_dir(l->io, l->dirfd, ".");
+        if (rc < 0)
+            return rc;
+    }
+    if (!partition_metadata_read(l->io, l->dirfd, l->name, &found))
+        return partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
+    return uuid_eq(&found, topic_id) ? 0 : -ESTALE;
+}
+
+int plog_open(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
+              const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec)
+{
+    struct plog *l = plog_new(dd, topic, partition, cfg);
+
+    *rec = (struct plog_recovery){ 0 };
+    int rc = make_directory(l, topic_id);
+    if (rc == 0)
+        rc = plog_recover(l, datadir_was_clean(dd), now_ms, rec);
+    if (rc < 0) {
+        plog_free(l);
+        return rc;
+    }
+    *ret = l;
+    return 0;
+}
+
+static int flush_all(struct plog *l)
+{
+    struct plog_flush *t;
+
+    while ((t = plog_flush_begin(l)) != NULL) {
+        int rc = plog_flush_run(t);
+        plog_flush_end(l, t, rc);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int plog_close(struct plog *l, bool clean, int64_t hw)
+{
+    int rc = 0;
+
+    if (clean) {
+        rc = flush_all(l);
+        if (rc == 0)
+            rc = plog_checkpoint(l, hw, true);
+    }
+    plog_free(l);
+    return rc;
+}
+
+int plog_remove(struct plog *l)
+{
+    char doomed[NAME_MAX + 1];
+    struct uuid u;
+
+    uuid_random(&u);
+    snprintf(doomed, sizeof doomed, "%.200s.%016" PRIx64 "-delete", l->name, get_be64(u.b));
+    int rc = l->io->renameat(l->io, l->dirfd, l->name, l->dirfd, doomed);
+    if (rc == 0)
+        rc = io_sync_dir(l->io, l->dirfd, ".");
+    if (rc == 0)
+        rc = datadir_remove_tree(l->io, l->dirfd, doomed);
+    plog_free(l);
+    return rc;
+}
+
+void plog_set_config(struct plog *l, const struct plog_config *cfg)
+{
+    pthread_mutex_lock(&l->mu);
+    l->cfg = *cfg;
+    pthread_mutex_unlock(&l->mu);
+}
+
+const char *plog_name(const struct plog *l)
+{
+    return l->name;
+}
+
+void plog_ends(struct plog *l, struct plog_ends *ret)
+{
+    pthread_mutex_lock(&l->mu);
+    *ret = (struct plog_ends){
+        .start_offset = l->start_offset,
+        .end_offset = l->end_offset,
+        .flushed_offset = l->flushed.sum.end_offset,
+        .size_bytes = l->size_bytes,
+        .newest_timestamp = l->newest_ms,
+        .checkpoint_hw = l->checkpoint_hw,
+    };
+    pthread_mutex_unlock(&l->mu);
+}
+
+/* ---- rolling ---- */
+
+int plog_create_files(struct plog *l, struct segment *s)
+{
+    int rc = segfile_pin(s->log, true);
+    if (rc < 0)
+        return rc;
+    segfile_unpin(s->log);
+    pthread_mutex_lock(&l->mu);
+    l->dir_changes++;
+    pthread_mutex_unlock(&l->mu);
+    /* The header says where the text of the segment begins; the very first one begins at 0 and does without. */
+    return s->text_base > 0 ? segment_write_header(s, false) : 0;
+}
+
+/* What is known of the segment goes into its files, so that nobody need read its log for it. They are caches: an
+ * error here costs a rebuild later and nothing else. */
+static void seal(struct plog *l, struct segment *s)
+{
+    if (segment_write_tails(s, &l->mu) < 0)
+        return;
+    pthread_mutex_lock(&l->mu);
+    segment_add_last_time(s);
+    pthread_mutex_unlock(&l->mu);
+    if (segment_write_tails(s, &l->mu) == 0)
+        segment_write_header(s, true);
+}
+
+int plog_roll(struct plog *l)
+{
+    struct segment *old = plog_active(l);
+    struct segment *s = segment_new(l->files, l->name, l->end_offset);
+
+    KCHECK(old->sum.size > 0);
+    s->text_base = old->text_base + old->sum.text_bytes;
+    s->known = true;
+    int rc = plog_create_files(l, s);
+    if (rc < 0) {
+        segfile_unlink(s->text.file);
+        segfile_unlink(s->log);
+        segment_unref(s);
+        return rc;
+    }
+    seal(l, old);
+    pthread_mutex_lock(&l->mu);
+    plog_push_segment(l, s);
+    l->active_since_ms = -1;
+    l->written_back = 0;
+    pthread_mutex_unlock(&l->mu);
+    return 0;
+}
+
+/* ---- appending ---- */
+
+/* Kafka's reasons to start a new segment, and that relative offsets and positions must fit 31 bits. Under mu. */
+static bool roll_is_due(const struct plog *l, const struct batch_header *h, size_t n, int64_t now_ms)
+{
+    const struct segment *s = plog_active(l);
+
+    if (s->sum.size == 0)
+        return false;
+    int64_t since = s->sum.first_timestamp >= 0 && h->max_timestamp >= 0 ? h->max_timestamp - s->sum.first_timestamp
+                    : l->active_since_ms >= 0 ? now_ms - l->active_since_ms : 0;
+    return s->sum.size + (int64_t)n > MIN(l->cfg.segment_bytes, (int64_t)INT32_MAX) || since > l->cfg.segment_ms ||
+           l->end_offset + h->last_offset_delta - s->base > INT32_MAX;
+}
+
+/* Whether the batch goes in at all; fills ret when not. Under mu. */
+static bool admit(struct plog *l, const struct batch_header *h, int32_t leader_epoch, struct plog_appended *ret)
+{
+    struct producer_batch old;
+
+    if (leader_epoch < epochs_latest(&l->epochs)) {
+        ret->err = KERR_FENCED_LEADER_EPOCH;
+        return false;
+    }
+    switch (producers_check(&l->producers, h, &ret->err, &old)) {
+    case PRODUCER_APPEND:
+        return true;
+    case PRODUCER_DUPLICATE:
+        ret->duplicate = true;
+        ret->base_offset = old.base_offset;
+        ret->last_offset = old.last_offset;
+        ret->log_append_time = old.timestamp;
+        return false;
+    case PRODUCER_REFUSED:
+        break;
+    }
+    return false;
+}
+
+/* S2: either the whole batch is behind the last one, or nothing of it. */
+static int write_batch(struct plog *l, struct segment *s, const uint8_t *batch, size_t n, int64_t writeback_bytes)
+{
+    int rc = segfile_pin(s->log, false);
+    if (rc < 0)
+        return plog_disk_error(l, rc, segfile_path(s->log));
+    int fd = segfile_fd(s->log);
+    rc = io_pwrite_all(l->io, fd, batch, n, s->sum.size);
+    if (rc < 0) {
+        plog_disk_error(l, rc, segfile_path(s->log));
+        int undo = l->io->ftruncate(l->io, fd, s->sum.size);
+        if (undo < 0)
+            datadir_fail(l->dd, -undo, segfile_path(s->log));
+    } else if (writeback_bytes > 0 && s->sum.size + (int64_t)n - l->written_back >= writeback_bytes) {
+        int64_t end = s->sum.size + (int64_t)n;
+        l->io->sync_file_range(l->io, fd, l->written_back, end - l->written_back, SYNC_FILE_RANGE_WRITE);
+        l->written_back = end;
+    }
+    segfile_unpin(s->log);
+    return rc;
+}
+
+/* The batch is in the file: now it is in the log. Under mu. */
+static void take_in(struct plog *l, const struct batch_header *h, int64_t text_bytes, int64_t now_ms)
+{
+    struct segment *s = plog_active(l);
+
+    KINVARIANT("S1", h->base_offset == l->end_offset);
+    if (s->flushed == s->sum.size)
+        segfile_set_dirty(s->log, true);
+    if (s->sum.size == 0)
+        l->active_since_ms = now_ms;
+    segment_add(s, h, text_bytes, l->cfg.index_interval_bytes);
+    producers_add(&l->producers, h, now_ms);
+    if (epochs_assign(&l->epochs, h->leader_epoch, h->base_offset))
+        l->epochs_dirty = true;
+    l->end_offset = s->sum.end_offset;
+    l->size_bytes += batch_size(h);
+    l->newest_ms = now_ms;
+    plog_note_border(l);
+}
+
+static void storage_error(struct plog_appended *ret, int rc)
+{
+    ret->err = KERR_KAFKA_STORAGE_ERROR;
+    ret->eno = -rc;
+}
+
+struct append_how {
+    bool roll;
+    int32_t leader_epoch;
+    int64_t text_bytes;
+    int64_t now_ms;
+    int64_t writeback_bytes;
+};
+
+/* Under append_mu. */
+static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const struct append_how *how,
+                            struct plog_appended *ret)
+{
+    struct batch_header h;
+    int rc = how->roll ? plog_roll(l) : 0;
+
+    if (rc < 0) {
+        storage_error(ret, plog_disk_error(l, rc, l->name));
+        return;
+    }
+    ret->rolled = how->roll;
+    struct segment *s = plog_active(l);
+    if (segment_tails_full(s))
+        segment_write_tails(s, &l->mu);   /* an error makes the index sparser, no more */
+    batch_set_base_offset(batch, l->end_offset);
+    batch_set_leader_epoch(batch, how->leader_epoch);
+    rc = write_batch(l, s, batch, n, how->writeback_bytes);
+    if (rc < 0) {
+        storage_error(ret, rc);
+        return;
+    }
+    batch_header_read(batch, &h);
+    pthread_mutex_lock(&l->mu);
+    take_in(l, &h, how->text_bytes, how->now_ms);
+    pthread_mutex_unlock(&l->mu);
+    ret->base_offset = h.base_offset;
+    ret->last_offset = batch_last_offset(&h);
+}
+
+void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_info *info, int32_t leader_epoch,
+                 int64_t now_ms, int64_t log_append_time, struct plog_appended *ret)
+{
+    struct batch_header h;
+
+    KCHECK(n >= BATCH_OVERHEAD && n <= INT32_MAX);
+    batch_header_read(batch, &h);
+    KCHECK(batch_size(&h) == (int64_t)n);
+    *ret = (struct plog_appended){ .base_offset = -1, .last_offset = -1, .log_append_time = log_append_time };
+    if (datadir_failed(l->dd)) {
+        storage_error(ret, -EROFS);
+        return;
+    }
+    pthread_mutex_lock(&l->append_mu);
+    pthread_mutex_lock(&l->mu);
+    bool go = admit(l, &h, leader_epoch, ret);
+    struct append_how how = {
+        .roll = go && roll_is_due(l, &h, n, now_ms),
+        .leader_epoch = leader_epoch,
+        .text_bytes = info->text_bytes,
+        .now_ms = now_ms,
+        .writeback_bytes = l->cfg.writeback_bytes,
+    };
+    pthread_mutex_unlock(&l->mu);
+    if (go)
+        append_admitted(l, batch, n, &how, ret);
+    pthread_mutex_unlock(&l->append_mu);
+}

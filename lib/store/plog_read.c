@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Offsets to spans of a file, for sendfile: no batch is read. Readers at the tail start and stop where recent batches
+ * ended, which is remembered; others go through the index. What is read never depends on the log's size.
+ */
+#include <errno.h>
+
+#include "lib/base/check.h"
+#include "lib/store/plog_int.h"
+
+struct read_view {                   /* what was true under mu */
+    struct segment *seg;             /* a reference */
+    int64_t start_position;          /* -1: to be located */
+    int64_t end_position;            /* -1: of the batch that holds the limit, to be located */
+    int64_t size;                    /* bytes of the segment */
+};
+
+/* Picks the segment; false when there is nothing to read in [offset, limit). Under mu. */
+static bool view_take(struct plog *l, int64_t *offset, int64_t limit, struct read_view *ret)
+{
+    int i = plog_find_segment(l, *offset);
+    struct border b;
+
+    /* A sealed segment may end before the next one begins: compaction and damage leave such gaps. */
+    if (l->segs[i]->known && *offset >= l->segs[i]->sum.end_offset && i + 1 < l->n_segs)
+        *offset = l->segs[++i]->base;
+    if (*offset >= limit)
+        return false;
+    struct segment *s = l->segs[i];
+    ret->seg = segment_ref(s);
+    ret->size = s->sum.size;
+    ret->start_position = *offset <= s->base ? 0 : plog_get_border(l, *offset, s, &b) ? b.position : -1;
+    ret->end_position = limit >= plog_segment_end(l, i) ? s->sum.size
+                        : plog_get_border(l, limit, s, &b) ? b.position : -1;
+    return true;
+}
+
+/* Position of the first batch that reaches `limit` or above, which is where a read stops. */
+static int find_end(struct plog *l, struct read_view *v, int64_t limit)
+{
+    struct place at;
+
+    if (v->end_position >= 0)
+        return 0;
+    int rc = plog_locate(l, v->seg, limit, v->size, &at);
+    if (rc >= 0)
+        v->end_position = rc == 1 ? at.position : v->size;
+    return rc < 0 ? rc : 0;
+}
+
+static int find_start(struct plog *l, struct read_view *v, int64_t offset, struct place *ret)
+{
+    if (v->start_position >= 0) {
+        ret->position = v->start_position;
+        int rc = plog_header_at(l, v->seg, ret->position, v->size, &ret->h);
+        if (rc == 0 && batch_last_offset(&ret->h) >= offset)
+            return 1;
+        if (rc < 0 && rc != -EBADMSG)
+            return rc;
+    }
+    return plog_locate(l, v->seg, offset, v->size, ret);
+}
+
+/* Largest batch border in (start, want], or `start` when the first batch is larger already. */
+static int find_border_below(struct plog *l, struct segment *s, const struct place *start, int64_t want, int64_t end,
+                             int64_t *ret)
+{
+    uint8_t e[ENTRY_BYTES_MAX];
+    struct place at = *start;
+    int32_t i;
+    int rc = entries_floor(&s->index, &l->mu, INDEX_POSITION, want, e, &i);
+
+    if (rc == 1 && entry_key_get(e, INDEX_POSITION) > start->position) {
+        at.position = entry_key_get(e, INDEX_POSITION);
+        rc = plog_header_at(l, s, at.position, end, &at.h);
+        if (rc < 0 || batch_last_offset(&at.h) != s->base + entry_key_get(e, INDEX_OFFSET))
+            at = *start;             /* the index lies; walking from the start is only slower */
+    }
+    while (at.position + batch_size(&at.h) <= want) {
+        at.position += batch_size(&at.h);
+        if (at.position >= end)
+            break;
+        rc = plog_header_at(l, s, at.position, end, &at.h);
+        if (rc == -EBADMSG)
+            break;                   /* damage: what is before it can be had */
+        if (rc < 0)
+            return rc;
+    }
+    *ret = at.position;
+    return 0;
+}
+
+static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_t limit, int64_t max_bytes,
+                     bool at_least_one, struct plog_span *ret)
+{
+    struct place start;
+    int rc = find_end(l, v, limit);
+    if (rc < 0)
+        return rc;
+    rc = find_start(l, v, offset, &start);
+    if (rc <= 0)
+        return rc;
+    int64_t end = v->end_position;
+    if (start.position >= end)
+        return 0;
+    if (end - start.position > max_bytes) {
+        rc = find_border_below(l, v->seg, &start, start.position + MAX(max_bytes, 0), end, &end);
+        if (rc < 0)
+            return rc;
+        if (end == start.position && at_least_one)
+            end = MIN(start.position + batch_size(&start.h), v->end_position);
+    }
+    if (end == start.position)
+        return 0;
+    rc = segfile_pin(v->seg->log, false);
+    if (rc < 0)
+        return rc;
+    *ret = (struct plog_span){
+        .file = segfile_ref(v->seg->log), .at = start.position, .n = end - start.position,
+        .base_offset = start.h.base_offset,
+    };
+    return 0;
+}
+
+/* One try; *ret_moved: the log was truncated or lost its front meanwhile. */
+static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
+                     struct plog_span *ret, bool *ret_moved)
+{
+    struct read_view v;
+    bool some = false;
+    int rc = 0;
+
+    pthread_mutex_lock(&l->mu);
+    uint32_t generation = l->generation;
+    if (offset < l->start_offset || offset > l->end_offset)
+        rc = -ERANGE;
+    else
+        some = view_take(l, &offset, MIN(limit, l->end_offset), &v);
+    pthread_mutex_unlock(&l->mu);
+    if (!some)
+        return rc;
+    rc = make_span(l, &v, offset, limit, max_bytes, at_least_one, ret);
+    segment_unref(v.seg);
+    pthread_mutex_lock(&l->mu);
+    *ret_moved = generation != l->generation || offset < l->start_offset;
+    pthread_mutex_unlock(&l->mu);
+    return rc;
+}
+
+int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
+              struct plog_span *ret)
+{
+    bool moved;
+    int rc;
+
+    do {
+        moved = false;
+        *ret = (struct plog_span){ .base_offset = -1 };
+        rc = read_once(l, offset, limit, max_bytes, at_least_one, ret, &moved);
+        if (rc < 0 && !moved)
+            return rc;
+        if (moved)
+            plog_span_release(ret);
+    } while (moved);
+    return 0;
+}
+
+void plog_span_release(struct plog_span *s)
+{
+    if (s->file == NULL)
+        return;
+    segfile_unpin(s->file);
+    segfile_unref(s->file);
+    *s = (struct plog_span){ .base_offset = -1 };
+}
+
+int plog_span_read(const struct plog_span *s, uint8_t *ret)
+{
+    int64_t got = io_pread_full(segfile_io(s->file), segfile_fd(s->file), ret, (size_t)s->n, s->at);
+    return got < 0 ? (int)got : got < s->n ? -EIO : 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Letting go of the log's front. The new start is durable under a name of its own (NNN.start) before any file goes, so
+ * that neither a crash nor the loss of the checkpoint brings deleted offsets back. Runs on a worker: it waits for the
+ * disk.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/check.h"
+#include "lib/store/plog_int.h"
+
+#define CUT_KEPT_MS (24LL * 3600 * 1000)
+
+/* ---- files *.cut of former recoveries ---- */
+
+static bool is_cut(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && strcmp(name + n - 4, ".cut") == 0;
+}
+
+static void remove_old_cuts(struct plog *l, int64_t now_ms)
+{
+    int fd = openat(l->dirfd, l->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *de;
+    struct stat st;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((de = readdir(d)) != NULL) {
+        char path[PATH_MAX];
+        if (!is_cut(de->d_name) || fstatat(dirfd(d), de->d_name, &st, 0) < 0 ||
+            st.st_ctim.tv_sec * 1000LL + CUT_KEPT_MS > now_ms)
+            continue;
+        plog_path(l, de->d_name, path, sizeof path);
+        l->io->unlinkat(l->io, l->dirfd, path, 0);
+    }
+    closedir(d);
+}
+
+/* ---- deleting the front ---- */
+
+static void unlink_segment(struct segment *s)
+{
+    /* The log last: index files without one are never looked at, a log without them is rebuilt. */
+    segfile_unlink(s->index.file);
+    segfile_unlink(s->time.file);
+    segfile_unlink(s->text.file);
+    segfile_unlink(s->log);
+}
+
+/* Takes the first segment out of the log. Under mu. */
+static struct segment *take_first(struct plog *l)
+{
+    struct segment *s = l->segs[0];
+
+    KCHECK(l->n_segs > 1);
+    memmove(l->segs, l->segs + 1, (size_t)(l->n_segs - 1) * sizeof(struct segment *));
+    l->n_segs--;
+    l->size_bytes -= s->sum.size;
+    return s;
+}
+
+/* Deletes the segments that end at or below `start`, which becomes the start offset. Under slow_mu. */
+static int delete_front(struct plog *l, int64_t start)
+{
+    int gone = 0;
+    int rc = plog_mark_start(l, start);
+
+    if (rc < 0)
+        return rc;
+    for (;;) {
+        struct segment *s = NULL;
+        pthread_mutex_lock(&l->mu);
+        l->start_offset = MAX(l->start_offset, start);
+        if (l->n_segs > 1 && l->segs[1]->base <= start)
+            s = take_first(l);
+        else if (epochs_truncate_start(&l->epochs, start))
+            l->epochs_dirty = true;
+        pthread_mutex_unlock(&l->mu);
+        if (s == NULL)
+            break;
+        unlink_segment(s);
+        segment_unref(s);
+        gone++;
+    }
+    if (gone > 0)
+        rc = io_sync_dir(l->io, l->dirfd, l->name);
+    return rc < 0 ? plog_disk_error(l, rc, l->name) : gone;
+}
+
+int plog_delete_before(struct plog *l, int64_t offset)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&l->slow_mu);
+    pthread_mutex_lock(&l->mu);
+    bool inside = offset >= 0 && offset <= l->end_offset;
+    bool news = offset > l->start_offset;
+    pthread_mutex_unlock(&l->mu);
+    if (!inside)
+        rc = -ERANGE;
+    else if (news)
+        rc = delete_front(l, offset);
+    pthread_mutex_unlock(&l->slow_mu);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- what may go ---- */
+
+/* Wall-clock age of what a segment holds: its greatest timestamp, or the file's when it has none. */
+static int64_t newest_of(struct plog *l, struct segment *s)
+{
+    struct stat st;
+
+    pthread_mutex_lock(&l->mu);
+    int64_t ts = s->sum.max_timestamp;
+    pthread_mutex_unlock(&l->mu);
+    if (ts >= 0)
+        return ts;
+    if (fstatat(l->dirfd, segfile_path(s->log), &st, 0) < 0)
+        return INT64_MAX;
+    return st.st_mtim.tv_sec * 1000LL;
+}
+
+static bool is_expired(struct plog *l, struct segment *s, const struct plog_config *cfg, int64_t now_ms)
+{
+    if (!cfg->delete_policy || cfg->retention_ms < 0)
+        return false;
+    int64_t newest = newest_of(l, s);
+    return newest < now_ms && now_ms - newest > cfg->retention_ms;
+}
+
+/* An idle log rolls too, or its last segment would outlive every limit. */
+static int roll_if_due(struct plog *l, const struct plog_config *cfg, int64_t now_ms)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&l->append_mu);
+    struct segment *s = plog_active(l);
+    pthread_mutex_lock(&l->mu);
+    int64_t since = l->active_since_ms;
+    pthread_mutex_unlock(&l->mu);
+    if (s->sum.size > 0 && !datadir_failed(l->dd) &&
+        (is_expired(l, s, cfg, now_ms) || (since >= 0 && now_ms - since > cfg->segment_ms)))
+        rc = plog_roll(l);
+    pthread_mutex_unlock(&l->append_mu);
+    return rc;
+}
+
+/* Start offset after everything that may go has gone. Only slow_mu's holder removes segments, so they stay put. */
+static int choose_new_start(struct plog *l, const struct plog_config *cfg, int64_t hw, int64_t now_ms, int64_t *ret)
+{
+    int64_t total;
+
+    pthread_mutex_lock(&l->mu);
+    total = l->size_bytes;
+    *ret = l->start_offset;
+    pthread_mutex_unlock(&l->mu);
+    for (int i = 0;; i++) {
+        pthread_mutex_lock(&l->mu);
+        struct segment *s = i + 1 < l->n_segs && l->segs[i + 1]->base <= hw ? segment_ref(l->segs[i]) : NULL;
+        int64_t end = s == NULL ? 0 : l->segs[i + 1]->base;
+        pthread_mutex_unlock(&l->mu);
+        if (s == NULL)
+            return 0;
+        bool by_size = cfg->delete_policy && cfg->retention_bytes >= 0 && total - s->sum.size >= cfg->retention_bytes;
+        bool go = end <= *ret || by_size;
+        int rc = go ? 0 : plog_load_segment(l, s);
+        go = go || (rc == 0 && is_expired(l, s, cfg, now_ms));
+        total -= s->sum.size;
+        segment_unref(s);
+        if (rc < 0)
+            return rc;
+        if (!go)
+            return 0;
+        *ret = MAX(*ret, end);
+    }
+}
+
+int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
+{
+    struct plog_config cfg;
+    int64_t start;
+
+    pthread_mutex_lock(&l->slow_mu);
+    pthread_mutex_lock(&l->mu);
+    cfg = l->cfg;
+    pthread_mutex_unlock(&l->mu);
+    int rc = roll_if_due(l, &cfg, now_ms);
+    if (rc == 0)
+        rc = choose_new_start(l, &cfg, hw, now_ms, &start);
+    if (rc == 0) {
+        pthread_mutex_lock(&l->mu);
+        bool some = l->n_segs > 1 && l->segs[1]->base <= start;
+        pthread_mutex_unlock(&l->mu);
+        rc = some ? delete_front(l, start) : 0;
+    }
+    remove_old_cuts(l, now_ms);
+    pthread_mutex_unlock(&l->slow_mu);
+    return rc;
+}

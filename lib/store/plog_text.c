@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Offsets and text positions, both ways. A segment's .text says where its text begins and has an entry every few
+ * KiB; from there on the few batches in between are decoded. Positions of a sealed segment's end are the next one's
+ * beginning, so a question costs one segment's entries and one short walk, whatever the size of the log.
+ *
+ * Bounds: text is known up to the log's end. A reader's own bound (high watermark) is an offset it asks about.
+ */
+#include <errno.h>
+
+#include "lib/base/check.h"
+#include "lib/store/plog_int.h"
+
+#define PLAIN_BYTES_MAX (1LL << 30)
+
+struct text_walk {
+    struct plog *l;
+    struct segment *seg;
+    int64_t end;                     /* position where the segment's bytes end */
+    struct place at;                 /* batch at hand */
+    int64_t text;                    /* its text position, relative to the segment */
+    struct bytebuf bytes;
+    struct record_iter iter;
+};
+
+static void walk_init(struct text_walk *w, struct plog *l, struct segment *seg, int64_t end)
+{
+    *w = (struct text_walk){ .l = l, .seg = seg, .end = end };
+    record_iter_init(&w->iter);
+}
+
+static void walk_done(struct text_walk *w)
+{
+    bytebuf_done(&w->bytes);
+    record_iter_done(&w->iter);
+}
+
+/* Puts the walk on the batch of the greatest entry with key <= target, or on the first batch of the segment. */
+static int walk_start(struct text_walk *w, struct entry_key key, int64_t target)
+{
+    uint8_t e[ENTRY_BYTES_MAX];
+    int32_t i;
+    int rc = entries_floor(&w->seg->text, &w->l->mu, key, target, e, &i);
+
+    if (rc == 1 && text_entry_ok(e)) {
+        w->at.position = entry_key_get(e, TEXT_POSITION);
+        w->text = entry_key_get(e, TEXT_TEXT);
+        rc = plog_header_at(w->l, w->seg, w->at.position, w->end, &w->at.h);
+        if (rc == 0 && w->at.h.base_offset == w->seg->base + entry_key_get(e, TEXT_OFFSET))
+            return 0;
+        return rc < 0 ? rc : -EBADMSG;
+    }
+    if (rc == 1 || rc == -ENODATA)
+        return -EBADMSG;
+    if (rc < 0)
+        return rc;
+    w->at.position = 0;
+    w->text = 0;
+    return plog_header_at(w->l, w->seg, 0, w->end, &w->at.h);
+}
+
+static int walk_start_repairing(struct text_walk *w, struct entry_key key, int64_t target)
+{
+    int rc = walk_start(w, key, target);
+    if (rc != -EBADMSG)
+        return rc;
+    rc = plog_repair_segment(w->l, w->seg);
+    return rc < 0 ? rc : walk_start(w, key, target);
+}
+
+/* Text of the batch at hand; its bytes are in w->bytes afterwards. */
+static int walk_batch_text(struct text_walk *w, int64_t *ret)
+{
+    int rc = plog_load_batch(w->l, w->seg, &w->at, &w->bytes);
+    if (rc == 0)
+        *ret = batch_text_bytes(&w->iter, slice_of(w->bytes.p, w->bytes.n));
+    return rc;
+}
+
+/* To the next batch; 1, 0 at the end. text: of the batch at hand. */
+static int walk_next(struct text_walk *w, int64_t text)
+{
+    w->text += text;
+    w->at.position += batch_size(&w->at.h);
+    if (w->at.position >= w->end)
+        return 0;
+    int rc = plog_header_at(w->l, w->seg, w->at.position, w->end, &w->at.h);
+    return rc < 0 ? rc : 1;
+}
+
+/* Text of the records of the batch at hand that lie below offset. */
+static int text_below(struct text_walk *w, int64_t offset, int64_t *ret)
+{
+    struct record r;
+    int rc = plog_load_batch(w->l, w->seg, &w->at, &w->bytes);
+    if (rc == 0)
+        rc = record_iter_start(&w->iter, slice_of(w->bytes.p, w->bytes.n), PLAIN_BYTES_MAX);
+    if (rc < 0)
+        return rc;
+    *ret = 0;
+    if (batch_is_control(&w->iter.h))
+        return 0;
+    while ((rc = record_iter_next(&w->iter, &r)) == 1 && r.offset < offset)
+        *ret += (r.value.n > 0 ? r.value.n : 0) + 1;
+    return rc < 0 ? rc : 0;
+}
+
+static int walk_to_offset(struct text_walk *w, int64_t offset, int64_t *ret)
+{
+    int64_t text;
+    int rc = walk_start_repairing(w, TEXT_OFFSET, offset - w->seg->base);
+
+    while (rc >= 0 && batch_last_offset(&w->at.h) < offset) {
+        rc = walk_batch_text(w, &text);
+        if (rc == 0)
+            rc = walk_next(w, text);
+        if (rc == 0)
+            break;
+    }
+    if (rc < 0)
+        return rc;
+    text = 0;
+    if (w->at.position < w->end && w->at.h.base_offset < offset)
+        rc = text_below(w, offset, &text);
+    *ret = w->text + text;
+    return rc < 0 ? rc : 0;
+}
+
+/* What can be said without reading: the end, and places where a recent batch ended. Under mu. */
+static bool text_at_border(const struct plog *l, const struct segment *s, int64_t offset, int64_t *ret)
+{
+    struct border b;
+
+    if (s->known && offset == s->base)
+        *ret = s->text_base;
+    else if (s->known && offset >= s->sum.end_offset)
+        *ret = s->text_base + s->sum.text_bytes;
+    else if (plog_get_border(l, offset, s, &b))
+        *ret = b.text;
+    else
+        return false;
+    return true;
+}
+
+int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
+{
+    struct text_walk w;
+    int64_t text = 0;
+
+    pthread_mutex_lock(&l->mu);
+    if (offset < l->start_offset || offset > l->end_offset) {
+        pthread_mutex_unlock(&l->mu);
+        return -ERANGE;
+    }
+    struct segment *s = l->segs[plog_find_segment(l, offset)];
+    bool done = text_at_border(l, s, offset, ret);
+    int64_t end = s->sum.size;
+    if (!done)
+        segment_ref(s);
+    pthread_mutex_unlock(&l->mu);
+    if (done)
+        return 0;
+    int rc = plog_load_segment(l, s);
+    if (rc == 0 && end > 0) {
+        walk_init(&w, l, s, end);
+        rc = walk_to_offset(&w, offset, &text);
+        walk_done(&w);
+    }
+    if (rc == 0)
+        *ret = s->text_base + text;
+    segment_unref(s);
+    return rc;
+}
+
+/* The segment whose text holds pos: a binary search over the segments, of which each one looked at is loaded. */
+static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret, int64_t *ret_end)
+{
+    int64_t low = 0, high = INT64_MAX;   /* base offsets: the answer's is in [low, high) */
+    int rc = 0;
+
+    for (;;) {
+        pthread_mutex_lock(&l->mu);
+        int first = plog_find_segment(l, low), last = plog_find_segment(l, high == INT64_MAX ? high : high - 1);
+        bool at_end = pos >= plog_active(l)->text_base && high == INT64_MAX;
+        int i = at_end || first == last ? last : first + (last - first + 1) / 2;
+        struct segment *s = segment_ref(l->segs[i]);
+        *ret_end = s->sum.size;
+        pthread_mutex_unlock(&l->mu);
+        rc = plog_load_segment(l, s);
+        if (rc < 0 || first == last || at_end) {
+            *ret = s;
+            break;
+        }
+        if (s->text_base <= pos)
+            low = s->base;
+        else
+            high = s->base;
+        segment_unref(s);
+    }
+    return rc;
+}
+
+static int walk_to_text(struct text_walk *w, int64_t rel)
+{
+    int64_t text = 0;
+    int rc = walk_start_repairing(w, TEXT_TEXT, rel);
+
+    while (rc >= 0) {
+        rc = walk_batch_text(w, &text);
+        if (rc < 0 || w->text + text > rel)
+            return rc;
+        rc = walk_next(w, text);
+        if (rc == 0)
+            return -ERANGE;
+    }
+    return rc;
+}
+
+int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t *ret_pos)
+{
+    struct segment *s;
+    struct text_walk w;
+    int64_t end;
+
+    pthread_mutex_lock(&l->mu);
+    const struct segment *active = plog_active(l);
+    int64_t text_end = active->text_base + active->sum.text_bytes;
+    int64_t end_offset = l->end_offset, start_offset = l->start_offset;
+    pthread_mutex_unlock(&l->mu);
+    if (pos < 0 || pos > text_end)
+        return -ERANGE;
+    if (pos == text_end) {
+        *ret_base = end_offset;
+        *ret_pos = pos;
+        return 0;
+    }
+    int rc = find_text_segment(l, pos, &s, &end);
+    if (rc == 0 && pos < s->text_base)
+        rc = -ERANGE;
+    if (rc == 0) {
+        walk_init(&w, l, s, end);
+        rc = walk_to_text(&w, pos - s->text_base);
+        if (rc == 0 && batch_last_offset(&w.at.h) < start_offset)
+            rc = -ERANGE;
+        if (rc == 0) {
+            *ret_base = w.at.h.base_offset;
+            *ret_pos = s->text_base + w.text;
+        }
+        walk_done(&w);
+    }
+    segment_unref(s);
+    return rc;
+}

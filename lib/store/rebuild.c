@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a segment's index files anew from its log. Blocks; whoever calls keeps others away from the segment. */
+#include <errno.h>
+
+#include "lib/base/check.h"
+#include "lib/store/segment.h"
+
+#define PLAIN_BYTES_MAX (1LL << 30)  /* decompressed size of one batch that is walked at all */
+
+int64_t batch_text_bytes(struct record_iter *it, struct slice batch)
+{
+    struct record r;
+    int64_t sum = 0;
+    int rc = record_iter_start(it, batch, PLAIN_BYTES_MAX);
+
+    if (rc < 0 || batch_is_control(&it->h))
+        return 0;
+    while ((rc = record_iter_next(it, &r)) == 1)
+        sum += (r.value.n > 0 ? r.value.n : 0) + 1;
+    return rc < 0 ? 0 : sum;
+}
+
+/* Bytes that are no batch keep their place; the next batch gets index entries, so that it is found without walking
+ * over them. */
+static void add_damage(struct segment *s, const struct scan_item *it, bool *ret_damaged)
+{
+    s->sum.size += it->n;
+    s->sum.since_index = INT32_MAX + 1LL;
+    *ret_damaged = true;
+}
+
+static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes, bool *ret_damaged)
+{
+    struct record_iter iter;
+    struct scan_item it;
+    struct slice bytes;
+    int rc;
+
+    record_iter_init(&iter);
+    while ((rc = logscan_next(scan, &it)) == 0 && it.what != SCAN_END) {
+        if (it.what != SCAN_BATCH) {
+            add_damage(s, &it, ret_damaged);
+            continue;
+        }
+        if (it.at + it.n > INT32_MAX || batch_last_offset(&it.h) - s->base > INT32_MAX) {
+            rc = -EBADMSG;
+            break;
+        }
+        rc = logscan_bytes(scan, &it, &bytes);
+        if (rc == 0 && segment_tails_full(s))
+            rc = segment_write_tails(s, NULL);
+        if (rc < 0)
+            break;
+        segment_add(s, &it.h, batch_text_bytes(&iter, bytes), index_interval_bytes);
+    }
+    record_iter_done(&iter);
+    return rc;
+}
+
+int segment_rebuild(struct segment *s, int64_t size, int32_t index_interval_bytes, bool *ret_damaged)
+{
+    struct segment_sum empty = segment_sum_empty(s->base);
+    struct logscan scan;
+
+    *ret_damaged = false;
+    segment_reset(s, &empty);
+    int rc = segfile_pin(s->log, false);
+    if (rc < 0)
+        return rc;
+    logscan_init(&scan, segfile_io(s->log), segfile_fd(s->log), 0, size, s->base);
+    rc = rebuild_scan(s, &scan, index_interval_bytes, ret_damaged);
+    logscan_done(&scan);
+    segfile_unpin(s->log);
+    if (rc < 0)
+        return rc;
+    segment_add_last_time(s);
+    rc = segment_write_tails(s, NULL);
+    return rc < 0 ? rc : segment_trim_files(s);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a log. What the directory's clean marker vouches for is taken as it is and nothing is read. Otherwise the
+ * log is walked from the flush point on (S9): everything below it is known to be on disk, the indexes are kept up to
+ * the entries that the checkpoint counts. Nothing here trusts a cache over the log.
+ */
+#include "lib/store/recover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/check.h"
+
+void recovery_note(struct recovery *r, const char *fmt, ...)
+{
+    char *note = r->rec->note;
+    size_t n = strlen(note), room = sizeof r->rec->note;
+    va_list ap;
+
+    if (n > 0 && n + 2 < room) {
+        memcpy(note + n, "; ", 3);
+        n += 2;
+    }
+    va_start(ap, fmt);
+    vsnprintf(note + n, room - n, fmt, ap);
+    va_end(ap);
+}
+
+static int load_checkpoint(struct recovery *r)
+{
+    struct bytebuf b = { 0 };
+    char path[PATH_MAX];
+
+    plog_path(r->l, CHECKPOINT_FILE, path, sizeof path);
+    int rc = io_read_file(r->l->io, r->l->dirfd, path, 65536, &b);
+    r->have_ckpt = rc == 0 && checkpoint_decode(slice_of(b.p, b.n), &r->ckpt);
+    if (r->have_ckpt)
+        memcpy(r->l->saved, b.p, CHECKPOINT_BYTES);
+    else if (rc != -ENOENT)
+        recovery_note(r, "%s is damaged: scanned from the start", CHECKPOINT_FILE);
+    bytebuf_done(&b);
+    return rc == -ENOENT || rc == -EFBIG ? 0 : rc;
+}
+
+static int add_segment(struct recovery *r, int64_t base)
+{
+    struct plog *l = r->l;
+    struct segment *s = segment_new(l->files, l->name, base);
+    struct stat st;
+
+    if (fstatat(l->dirfd, segfile_path(s->log), &st, 0) < 0) {
+        int rc = -errno;
+        segment_unref(s);
+        return rc;
+    }
+    s->sum.size = s->flushed = st.st_size;
+    if (st.st_size > 0)
+        l->newest_ms = st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000;
+    plog_push_segment(l, s);
+    return 0;
+}
+
+/* Segments that end at or below the start offset were about to be deleted. */
+static int open_segments(struct recovery *r)
+{
+    struct listing *ls = &r->ls;
+
+    for (int i = 0; i < ls->n_logs; i++) {
+        if (i + 1 < ls->n_logs && ls->logs[i + 1] <= r->l->start_offset) {
+            struct segment *s = segment_new(r->l->files, r->l->name, ls->logs[i]);
+            segfile_unlink(s->index.file);
+            segfile_unlink(s->time.file);
+            segfile_unlink(s->text.file);
+            int rc = segfile_unlink(s->log);
+            segment_unref(s);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
+        int rc = add_segment(r, ls->logs[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A log without any segment: new, or robbed of all of them; then offsets go on where they were. */
+static int create_first_segment(struct recovery *r)
+{
+    struct plog *l = r->l;
+    int64_t base = l->start_offset;
+
+    if (r->have_ckpt && r->ckpt.flushed.sum.end_offset > base) {
+        base = r->ckpt.flushed.sum.end_offset;
+        recovery_note(r, "all segments are missing: records up to offset %" PRId64 " are lost", base);
+    }
+    struct segment *s = segment_new(l->files, l->name, base);
+    if (r->have_ckpt)
+        s->text_base = r->ckpt.flushed.text_base + r->ckpt.flushed.sum.text_bytes;
+    s->known = true;
+    plog_push_segment(l, s);
+    l->end_offset = base;
+    int rc = plog_create_files(l, s);
+    if (rc == 0)
+        rc = io_sync_dir(l->io, l->dirfd, l->name);
+    l->dir_synced = l->dir_changes;
+    return rc;
+}
+
+/* The checkpoint was written when the log was closed, and describes it to its end. */
+static bool adopt(struct recovery *r)
+{
+    struct segment *s = plog_active(r->l);
+    const struct log_point *p = &r->ckpt.flushed;
+
+    if (!r->have_ckpt || p->segment != s->base || p->sum.size != s->sum.size)
+        return false;
+    segment_reset(s, &p->sum);
+    s->text_base = p->text_base;
+    s->known = true;
+    r->l->end_offset = p->sum.end_offset;
+    r->first = r->l->n_segs;
+    return true;
+}
+
+static void settle(struct recovery *r)
+{
+    struct plog *l = r->l;
+
+    l->start_offset = MIN(MAX(l->start_offset, l->segs[0]->base), l->end_offset);
+    l->flushed = plog_point(l);
+    l->checkpoint_hw = r->have_ckpt ? MAX(MIN(r->ckpt.hw, l->end_offset), l->start_offset) : l->start_offset;
+    for (int i = 0; i < l->n_segs; i++)
+        l->size_bytes += l->segs[i]->sum.size;
+    plog_note_border(l);
+    if (l->size_bytes > 0 && plog_active(l)->sum.size > 0)
+        l->active_since_ms = l->newest_ms;
+}
+
+/* What was found out need not be found out again. A full disk must not keep the log from being read. */
+static int save(struct recovery *r)
+{
+    int rc = plog_write_checkpoint(r->l, r->l->checkpoint_hw);
+
+    if (rc == -ENOSPC || rc == -EDQUOT) {
+        recovery_note(r, "the disk is full: no checkpoint was written");
+        return 0;
+    }
+    return rc;
+}
+
+static int recover(struct recovery *r, bool clean)
+{
+    struct plog *l = r->l;
+    int rc = load_checkpoint(r);
+
+    if (rc < 0)
+        return rc;
+    l->start_marker = r->ls.start_marker;
+    l->start_offset = MAX(r->have_ckpt ? r->ckpt.start_offset : 0, MAX(r->ls.start_marker, 0));
+    r->had_files = r->ls.n_logs > 0;
+    rc = open_segments(r);
+    if (rc < 0)
+        return rc;
+    if (l->n_segs == 0) {
+        rc = create_first_segment(r);
+        r->first = l->n_segs;
+    } else if (!(clean && adopt(r))) {
+        rc = recovery_scan(r);
+    }
+    if (rc < 0)
+        return rc;
+    settle(r);
+    rc = recovery_load_epochs(r);
+    if (rc == 0)
+        rc = recovery_load_producers(r);
+    r->rec->clean = r->rec->scanned_bytes == 0 && r->rec->cut_bytes == 0;
+    if (rc == 0 && r->had_files && (!r->have_ckpt || !r->rec->clean))
+        rc = save(r);
+    return rc;
+}
+
+int plog_recover(struct plog *l, bool clean, int64_t now_ms, struct plog_recovery *rec)
+{
+    struct recovery r = { .l = l, .rec = rec, .now_ms = now_ms };
+    int rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
+
+    if (rc == 0)
+        rc = recover(&r, clean);
+    listing_done(&r.ls);
+    return rc;
+}

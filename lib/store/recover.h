@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of opening a log, shared by recover*.c. No lock: nobody else knows the log yet. Blocks. */
+#ifndef KLOG_STORE_RECOVER_H
+#define KLOG_STORE_RECOVER_H
+
+#include "lib/store/plog_int.h"
+
+struct recovery {
+    struct plog *l;
+    struct plog_recovery *rec;       /* the report */
+    struct listing ls;
+    struct checkpoint ckpt;
+    bool have_ckpt;
+    bool had_files;                  /* the directory held a log before */
+    int64_t now_ms;
+
+    int first;                       /* segments before it are taken as they are */
+    int64_t first_position;          /* where the scan of it began */
+    int n_before;                    /* segments there were before cutting */
+};
+
+/* Adds to the report's one line of notes. */
+void recovery_note(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* recover_scan.c: walks the log from the flush point, cuts what is torn, rewrites the rest (S9, S10). */
+int recovery_scan(struct recovery *r);
+/* recover_cut.c: ends the log at a position of segment i, keeping what is cut off in *.cut files. */
+int recovery_cut(struct recovery *r, int i, int64_t position);
+/* recover_state.c: producers and leader epochs, from their files and from the log. */
+int recovery_load_epochs(struct recovery *r);
+int recovery_load_producers(struct recovery *r);
+
+#endif

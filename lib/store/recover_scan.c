@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scan after an unproven stop. What it makes of bytes that are no good batch:
+ *   - at the end of the log (nothing good follows): torn, cut off (S9); below the flush point that is a loss, and the
+ *     report says so;
+ *   - at or above the flush point with a hole in it (a whole zero page: never written): the end of what reached the
+ *     disk, cut off with all that follows (S9);
+ *   - anything else has good batches after it: damage, which is never cut (S10).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/check.h"
+#include "lib/store/recover.h"
+
+#define PAGE_BYTES    4096
+#define REWRITE_BYTES (1 << 20)
+
+/* Where to begin: the flush point, or the front of its segment when the file does not reach it, or the front of the
+ * log when there is no checkpoint. */
+static void choose_start(struct recovery *r)
+{
+    struct plog *l = r->l;
+    const struct log_point *p = &r->ckpt.flushed;
+
+    r->first = 0;
+    r->first_position = 0;
+    if (!r->have_ckpt)
+        return;
+    r->first = plog_find_segment(l, p->segment);
+    struct segment *s = l->segs[r->first];
+    if (s->base == p->segment && s->sum.size >= p->sum.size)
+        r->first_position = p->sum.size;
+}
+
+/* Text position of the first scanned segment when the scan starts at its front. */
+static int64_t first_text_base(struct recovery *r)
+{
+    struct plog *l = r->l;
+    struct segment *s = l->segs[r->first];
+    struct text_header h;
+
+    if (segment_read_header(s, &h))
+        return h.text_base;
+    if (r->have_ckpt && r->ckpt.flushed.segment == s->base)
+        return r->ckpt.flushed.text_base;
+    if (r->first == 0)
+        return 0;
+    struct segment *before = l->segs[r->first - 1];
+    return plog_load_segment(l, before) == 0 ? before->text_base + before->sum.text_bytes : 0;
+}
+
+/* Does [at, at + n) hold a whole page of zeros? */
+static bool has_hole(struct logscan *s, int64_t at, int64_t n)
+{
+    static const uint8_t zeros[PAGE_BYTES];
+    uint8_t page[PAGE_BYTES];
+
+    for (int64_t p = (at + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; p + PAGE_BYTES <= at + n; p += PAGE_BYTES) {
+        if (io_pread_full(s->io, s->fd, page, PAGE_BYTES, p) == PAGE_BYTES && memcmp(page, zeros, PAGE_BYTES) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool below_flush_point(const struct recovery *r, int i, int64_t position)
+{
+    const struct segment *s = r->l->segs[i];
+    const struct log_point *p = &r->ckpt.flushed;
+
+    return r->have_ckpt && (s->base < p->segment || (s->base == p->segment && position < p->sum.size));
+}
+
+/* The last batch of a segment that is not the last one: the next segment says whether its header is right. */
+static bool is_last_batch_of(const struct recovery *r, int i, const struct scan_item *it)
+{
+    return it->header_ok && i + 1 < r->l->n_segs && batch_last_offset(&it->h) + 1 == r->l->segs[i + 1]->base;
+}
+
+/* True: the log ends before this item. */
+static bool must_cut(const struct recovery *r, int i, struct logscan *scan, const struct scan_item *it)
+{
+    bool flushed = below_flush_point(r, i, it->at);
+
+    if (it->what == SCAN_DAMAGED || is_last_batch_of(r, i, it))
+        return !flushed && has_hole(scan, it->at, it->n);
+    return !flushed || i + 1 == r->l->n_segs;
+}
+
+struct segment_scan {
+    struct logscan scan;
+    struct record_iter iter;
+    int64_t cut_at;                  /* -1: all of it stays */
+};
+
+static void keep_damage(struct recovery *r, struct segment *s, const struct scan_item *it)
+{
+    recovery_note(r, "damage in %s at %" PRId64 ", kept", segfile_path(s->log), it->at);
+    s->sum.size += it->n;
+    s->sum.since_index = INT32_MAX + 1LL;
+    if (it->header_ok)
+        s->sum.end_offset = MAX(s->sum.end_offset, batch_last_offset(&it->h) + 1);
+}
+
+static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan *ss, const struct scan_item *it)
+{
+    struct slice bytes;
+
+    if (it->at + it->n > INT32_MAX || batch_last_offset(&it->h) - s->base > INT32_MAX)
+        return -EBADMSG;
+    int rc = logscan_bytes(&ss->scan, it, &bytes);
+    if (rc == 0 && segment_tails_full(s))
+        rc = segment_write_tails(s, NULL);
+    if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
+        return rc;
+    segment_add(s, &it->h, batch_text_bytes(&ss->iter, bytes), r->l->cfg.index_interval_bytes);
+    return 0;
+}
+
+static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
+{
+    struct segment *s = r->l->segs[i];
+    struct scan_item it;
+    int rc;
+
+    while ((rc = logscan_next(&ss->scan, &it)) == 0 && it.what != SCAN_END) {
+        if (it.what == SCAN_BATCH) {
+            rc = scan_batch(r, s, ss, &it);
+            if (rc < 0)
+                break;
+        } else if (must_cut(r, i, &ss->scan, &it)) {
+            ss->cut_at = it.at;
+            break;
+        } else {
+            keep_damage(r, s, &it);
+        }
+    }
+    return rc;
+}
+
+/* Walks segment i from `position`, filling what is known of it. */
+static int scan_segment(struct recovery *r, int i, int64_t position, int64_t next_offset, struct segment_scan *ss)
+{
+    struct segment *s = r->l->segs[i];
+    int64_t size = s->flushed;       /* of the file: nothing was added yet */
+    int rc = segfile_pin(s->log, false);
+
+    if (rc < 0)
+        return rc;
+    logscan_init(&ss->scan, r->l->io, segfile_fd(s->log), position, size, next_offset);
+    record_iter_init(&ss->iter);
+    ss->cut_at = -1;
+    rc = scan_items(r, i, ss);
+    r->rec->scanned_bytes += size - position;
+    r->rec->rebuilt_indexes += position == 0 && size > 0;
+    logscan_done(&ss->scan);
+    record_iter_done(&ss->iter);
+    segfile_unpin(s->log);
+    if (rc == -EBADMSG)
+        recovery_note(r, "%s holds what no segment may", segfile_path(s->log));
+    return rc;
+}
+
+/* A segment that is followed by others is as it will stay. */
+static int seal_scanned(struct segment *s)
+{
+    int rc = segment_write_tails(s, NULL);
+    segment_add_last_time(s);
+    if (rc == 0)
+        rc = segment_write_tails(s, NULL);
+    if (rc == 0)
+        rc = segment_trim_files(s);
+    if (rc == 0)
+        rc = segment_write_header(s, true);
+    return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc;
+}
+
+/* S9: pages that a failed write-back marked clean exist in memory only; written again they get to the disk. */
+static int rewrite(struct plog *l, struct segment *s, int64_t from)
+{
+    struct bytebuf b = { 0 };
+    int rc = segfile_pin(s->log, false);
+
+    if (rc < 0)
+        return rc;
+    int fd = segfile_fd(s->log);
+    for (int64_t at = from; rc == 0 && at < s->sum.size; at += REWRITE_BYTES) {
+        size_t n = (size_t)MIN((int64_t)REWRITE_BYTES, s->sum.size - at);
+        b.n = 0;
+        int64_t got = io_pread_full(l->io, fd, bytebuf_room(&b, n), n, at);
+        rc = got < 0 ? (int)got : (size_t)got < n ? -EIO : io_pwrite_all(l->io, fd, b.p, n, at);
+    }
+    if (rc == 0 && from < s->sum.size)
+        rc = l->io->fdatasync(l->io, fd);
+    segfile_unpin(s->log);
+    bytebuf_done(&b);
+    s->flushed = s->sum.size;
+    return plog_disk_error(l, rc, segfile_path(s->log));
+}
+
+static int scan_all(struct recovery *r, struct segment_scan *ss)
+{
+    struct plog *l = r->l;
+    struct segment *s = l->segs[r->first];
+    int64_t position = r->first_position;
+    int64_t text_base = position > 0 ? r->ckpt.flushed.text_base : first_text_base(r);
+    struct segment_sum sum = position > 0 ? r->ckpt.flushed.sum : segment_sum_empty(s->base);
+
+    for (int i = r->first; i < l->n_segs; i++) {
+        s = l->segs[i];
+        segment_reset(s, &sum);
+        s->text_base = text_base;
+        s->known = true;
+        int rc = scan_segment(r, i, position, sum.end_offset, ss);
+        if (rc < 0)
+            return rc;
+        if (ss->cut_at >= 0)
+            return recovery_cut(r, i, ss->cut_at);
+        if (i + 1 == l->n_segs)
+            break;
+        if (s->sum.end_offset != l->segs[i + 1]->base && !below_flush_point(r, i + 1, 0))
+            return recovery_cut(r, i, s->sum.size);
+        rc = seal_scanned(s);
+        if (rc < 0)
+            return rc;
+        text_base = s->text_base + s->sum.text_bytes;
+        sum = segment_sum_empty(l->segs[i + 1]->base);
+        position = 0;
+    }
+    return 0;
+}
+
+static void note_loss(struct recovery *r)
+{
+    int64_t was = r->ckpt.flushed.sum.end_offset, is = r->l->end_offset;
+
+    if (r->have_ckpt && is < was)
+        recovery_note(r, "LOST %" PRId64 " records that had been on disk: %s now ends at %" PRId64 ", it had reached %"
+                      PRId64, was - is, r->l->name, is, was);
+}
+
+int recovery_scan(struct recovery *r)
+{
+    struct plog *l = r->l;
+    struct segment_scan ss;
+
+    choose_start(r);
+    int rc = scan_all(r, &ss);
+    if (rc < 0)
+        return rc;
+    struct segment *s = plog_active(l);
+    l->end_offset = s->sum.end_offset;
+    rc = segment_write_tails(s, NULL);
+    if (rc == 0)
+        rc = segment_trim_files(s);
+    if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
+        return rc;
+    rc = 0;
+    for (int i = r->first; rc == 0 && i < l->n_segs; i++)
+        rc = rewrite(l, l->segs[i], i == r->first ? r->first_position : 0);
+    note_loss(r);
+    return rc;
+}

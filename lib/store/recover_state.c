@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leader epochs and producer state after opening: from their files where those can be read, the rest from the log. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lib/base/check.h"
+#include "lib/store/recover.h"
+
+/* ---- headers of a segment, in order ---- */
+
+typedef void header_fn(struct recovery *r, const struct batch_header *h);
+
+static int walk_headers(struct recovery *r, struct segment *s, int64_t from, header_fn *f)
+{
+    struct logscan scan;
+    struct scan_item it;
+    int rc = segfile_pin(s->log, false);
+
+    if (rc < 0)
+        return rc;
+    logscan_init(&scan, r->l->io, segfile_fd(s->log), from, s->sum.size, s->base);
+    scan.check_crc = false;
+    while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
+        if (it.what == SCAN_BATCH)
+            f(r, &it.h);
+    }
+    logscan_done(&scan);
+    segfile_unpin(s->log);
+    return rc;
+}
+
+/* ---- leader epochs ---- */
+
+static void note_epoch(struct recovery *r, const struct batch_header *h)
+{
+    if (epochs_assign(&r->l->epochs, h->leader_epoch, h->base_offset))
+        r->l->epochs_dirty = true;
+}
+
+static int32_t first_epoch(struct recovery *r, struct segment *s)
+{
+    struct batch_header h;
+    return plog_header_at(r->l, s, 0, s->sum.size, &h) == 0 ? h.leader_epoch : -1;
+}
+
+/* Only segments in which the epoch changes are walked. */
+static int epochs_from_log(struct recovery *r, int first)
+{
+    struct plog *l = r->l;
+    int rc = 0;
+
+    for (int i = first; rc == 0 && i < l->n_segs; i++) {
+        struct segment *s = l->segs[i];
+        int32_t here = first_epoch(r, s);
+        if (i + 1 < l->n_segs && here >= 0 && here == first_epoch(r, l->segs[i + 1])) {
+            if (epochs_assign(&l->epochs, here, s->base))
+                l->epochs_dirty = true;
+        } else {
+            rc = walk_headers(r, s, 0, note_epoch);
+        }
+    }
+    return rc;
+}
+
+int recovery_load_epochs(struct recovery *r)
+{
+    struct plog *l = r->l;
+    struct bytebuf b = { 0 };
+    char path[PATH_MAX];
+
+    plog_path(l, EPOCHS_FILE, path, sizeof path);
+    int rc = io_read_file(l->io, l->dirfd, path, 64 << 20, &b);
+    bool ok = rc == 0 && epochs_decode(slice_of(b.p, b.n), &l->epochs);
+    bytebuf_done(&b);
+    if (rc < 0 && rc != -ENOENT && rc != -EFBIG)
+        return rc;
+    if (!ok && rc != -ENOENT)
+        recovery_note(r, "%s is damaged: rebuilt from the log", EPOCHS_FILE);
+    /* An epoch may have begun at the very end and have no record yet. */
+    if (epochs_truncate_end(&l->epochs, l->end_offset + 1))
+        l->epochs_dirty = true;
+    return epochs_from_log(r, ok ? r->first : 0);
+}
+
+/* ---- producers ---- */
+
+static void note_producer(struct recovery *r, const struct batch_header *h)
+{
+    if (h->base_offset >= r->l->snapshot_offset)
+        producers_add(&r->l->producers, h, r->now_ms);
+}
+
+static bool load_snapshot(struct recovery *r, int64_t offset)
+{
+    struct plog *l = r->l;
+    struct bytebuf b = { 0 };
+    char path[PATH_MAX];
+    int64_t found = -1;
+
+    snapshot_path(l, offset, path, sizeof path);
+    bool ok = io_read_file(l->io, l->dirfd, path, 64 << 20, &b) == 0 &&
+              producers_decode(slice_of(b.p, b.n), &l->producers, &found);
+    bytebuf_done(&b);
+    if (ok && found == offset)
+        return true;
+    producers_clear(&l->producers);
+    recovery_note(r, "%s is damaged", path);
+    l->io->unlinkat(l->io, l->dirfd, path, 0);
+    return false;
+}
+
+/* The newest state that the log still reaches. One from beyond its end knows batches that are gone: it is removed. */
+static void choose_snapshot(struct recovery *r)
+{
+    struct plog *l = r->l;
+    int64_t empty_at = r->have_ckpt && r->ckpt.producers_empty && r->ckpt.producers_offset <= l->end_offset
+                       ? r->ckpt.producers_offset : -1;
+    char path[PATH_MAX];
+
+    l->snapshot_offset = empty_at;
+    l->snapshot_empty = empty_at >= 0;
+    for (int i = r->ls.n_snapshots - 1; i >= 0 && r->ls.snapshots[i] > empty_at; i--) {
+        int64_t offset = r->ls.snapshots[i];
+        if (offset > l->end_offset) {
+            snapshot_path(l, offset, path, sizeof path);
+            l->io->unlinkat(l->io, l->dirfd, path, 0);
+        } else if (load_snapshot(r, offset)) {
+            l->snapshot_offset = offset;
+            l->snapshot_empty = false;
+            return;
+        }
+    }
+}
+
+int recovery_load_producers(struct recovery *r)
+{
+    struct plog *l = r->l;
+
+    choose_snapshot(r);
+    int64_t from = MAX(l->snapshot_offset, l->segs[0]->base);
+    if (from >= l->end_offset)
+        return 0;
+    int rc = 0;
+    for (int i = plog_find_segment(l, from); rc == 0 && i < l->n_segs; i++) {
+        struct segment *s = l->segs[i];
+        struct place at = { 0 };
+        if (s->base < from && plog_locate(l, s, from, s->sum.size, &at) != 1)
+            at.position = 0;
+        rc = walk_headers(r, s, at.position, note_producer);
+    }
+    return rc;
+}

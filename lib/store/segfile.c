@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/store/segfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/resource.h>
+
+#include "lib/base/attr.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+#define OPEN_FILES_MAX 1000
+#define FILE_MODE      0644
+
+TAILQ_HEAD(segfile_list, segfile);
+
+struct filecache {
+    const struct store_io *io;
+    int dirfd;
+    pthread_mutex_t mu;
+    struct segfile_list idle;        /* guarded by mu: open, unpinned, clean; least recently used first */
+    int open_files;                  /* guarded by mu */
+    int limit;                       /* guarded by mu */
+    int files;                       /* guarded by mu: segfiles alive */
+};
+
+struct segfile {
+    atomic_int refs;
+    struct filecache *cache;
+    int fd;                          /* guarded by cache.mu, stable while pinned; -1 closed */
+    int pins;                        /* guarded by cache.mu */
+    bool dirty;                      /* guarded by cache.mu */
+    bool gone;                       /* guarded by cache.mu: unlinked */
+    bool stale;                      /* guarded by cache.mu: close as soon as nobody has it pinned */
+    bool idle;                       /* guarded by cache.mu: in cache.idle */
+    TAILQ_ENTRY(segfile) link;
+    char path[];
+};
+
+struct filecache *filecache_new(const struct store_io *io, int dirfd, int limit)
+{
+    struct filecache *c = xcalloc(1, sizeof *c);
+
+    KCHECK(limit > 0);
+    c->io = io;
+    c->dirfd = dirfd;
+    c->limit = limit;
+    pthread_mutex_init(&c->mu, NULL);
+    TAILQ_INIT(&c->idle);
+    return c;
+}
+
+void filecache_free(struct filecache *c)
+{
+    if (c == NULL)
+        return;
+    KCHECK(c->files == 0);
+    KCHECK(c->open_files == 0);
+    pthread_mutex_destroy(&c->mu);
+    free(c);
+}
+
+int filecache_default_limit(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur == RLIM_INFINITY)
+        return OPEN_FILES_MAX;
+    return MAX(1, (int)MIN((rlim_t)OPEN_FILES_MAX, r.rlim_cur / 3));
+}
+
+const struct store_io *filecache_io(const struct filecache *c)
+{
+    return c->io;
+}
+
+int filecache_dirfd(const struct filecache *c)
+{
+    return c->dirfd;
+}
+
+int filecache_open_files(struct filecache *c)
+{
+    pthread_mutex_lock(&c->mu);
+    int n = c->open_files;
+    pthread_mutex_unlock(&c->mu);
+    return n;
+}
+
+/* The functions named _locked run under cache.mu. */
+static void close_locked(struct filecache *c, struct segfile *f)
+{
+    if (f->idle)
+        TAILQ_REMOVE(&c->idle, f, link);
+    f->idle = false;
+    if (f->fd >= 0) {
+        c->io->close(c->io, f->fd);
+        c->open_files--;
+    }
+    f->fd = -1;
+    f->stale = false;
+}
+
+static void evict_locked(struct filecache *c, int room)
+{
+    while (c->open_files + room > c->limit && !TAILQ_EMPTY(&c->idle))
+        close_locked(c, TAILQ_FIRST(&c->idle));
+}
+
+/* Puts a file that nobody uses where it can be evicted from. */
+static void settle_locked(struct filecache *c, struct segfile *f)
+{
+    if (f->pins > 0 || f->fd < 0 || f->dirty || f->idle)
+        return;
+    if (f->gone || f->stale) {
+        close_locked(c, f);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&c->idle, f, link);
+    f->idle = true;
+    evict_locked(c, 0);
+}
+
+void filecache_set_limit(struct filecache *c, int limit)
+{
+    KCHECK(limit > 0);
+    pthread_mutex_lock(&c->mu);
+    c->limit = limit;
+    evict_locked(c, 0);
+    pthread_mutex_unlock(&c->mu);
+}
+
+struct segfile *segfile_new(struct filecache *c, const char *path)
+{
+    size_t n = strlen(path) + 1;
+    struct segfile *f = xcalloc(1, sizeof *f + n);
+
+    atomic_init(&f->refs, 1);
+    f->cache = c;
+    f->fd = -1;
+    memcpy(f->path, path, n);
+    pthread_mutex_lock(&c->mu);
+    c->files++;
+    pthread_mutex_unlock(&c->mu);
+    return f;
+}
+
+struct segfile *segfile_ref(struct segfile *f)
+{
+    int before = atomic_fetch_add(&f->refs, 1);
+    KCHECK(before > 0);
+    return f;
+}
+
+void segfile_unref(struct segfile *f)
+{
+    if (f == NULL || atomic_fetch_sub(&f->refs, 1) > 1)
+        return;
+    KCHECK(f->pins == 0);
+    pthread_mutex_lock(&f->cache->mu);
+    close_locked(f->cache, f);
+    f->cache->files--;
+    pthread_mutex_unlock(&f->cache->mu);
+    free(f);
+}
+
+const char *segfile_path(const struct segfile *f)
+{
+    return f->path;
+}
+
+const struct store_io *segfile_io(const struct segfile *f)
+{
+    return f->cache->io;
+}
+
+/* Opening may sleep on the disk, so it happens outside the mutex; two may race, the second then keeps the first's. */
+static int open_and_pin(struct segfile *f, bool create)
+{
+    struct filecache *c = f->cache;
+    int fd = c->io->openat(c->io, c->dirfd, f->path, create ? O_RDWR | O_CREAT : O_RDWR, FILE_MODE);
+
+    if (fd < 0)
+        return fd;
+    pthread_mutex_lock(&c->mu);
+    if (f->fd < 0 && !f->gone) {
+        evict_locked(c, 1);
+        f->fd = fd;
+        c->open_files++;
+        fd = -1;
+    }
+    bool usable = f->fd >= 0;
+    if (usable) {
+        if (f->idle)
+            TAILQ_REMOVE(&c->idle, f, link);
+        f->idle = false;
+        f->pins++;
+    }
+    pthread_mutex_unlock(&c->mu);
+    if (fd >= 0)
+        c->io->close(c->io, fd);
+    return usable ? 0 : -ENOENT;
+}
+
+int segfile_pin(struct segfile *f, bool create)
+{
+    struct filecache *c = f->cache;
+
+    pthread_mutex_lock(&c->mu);
+    if (f->fd >= 0) {
+        if (f->idle)
+            TAILQ_REMOVE(&c->idle, f, link);
+        f->idle = false;
+        f->pins++;
+        pthread_mutex_unlock(&c->mu);
+        return 0;
+    }
+    bool gone = f->gone;
+    evict_locked(c, 1);
+    pthread_mutex_unlock(&c->mu);
+    return gone ? -ENOENT : open_and_pin(f, create);
+}
+
+void segfile_unpin(struct segfile *f)
+{
+    struct filecache *c = f->cache;
+
+    pthread_mutex_lock(&c->mu);
+    KCHECK(f->pins > 0);
+    f->pins--;
+    settle_locked(c, f);
+    pthread_mutex_unlock(&c->mu);
+}
+
+int segfile_fd(struct segfile *f)
+{
+    KCHECK(f->pins > 0);
+    return f->fd;
+}
+
+void segfile_set_dirty(struct segfile *f, bool dirty)
+{
+    struct filecache *c = f->cache;
+
+    pthread_mutex_lock(&c->mu);
+    f->dirty = dirty;
+    settle_locked(c, f);
+    pthread_mutex_unlock(&c->mu);
+}
+
+void segfile_forget(struct segfile *f)
+{
+    struct filecache *c = f->cache;
+
+    pthread_mutex_lock(&c->mu);
+    if (f->pins == 0)
+        close_locked(c, f);
+    else
+        f->stale = true;
+    pthread_mutex_unlock(&c->mu);
+}
+
+int segfile_unlink(struct segfile *f)
+{
+    struct filecache *c = f->cache;
+
+    pthread_mutex_lock(&c->mu);
+    f->gone = true;
+    f->dirty = false;
+    if (f->pins == 0)
+        close_locked(c, f);
+    pthread_mutex_unlock(&c->mu);
+    int rc = c->io->unlinkat(c->io, c->dirfd, f->path, 0);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+int64_t segfile_read(struct segfile *f, void *p, size_t n, int64_t at)
+{
+    int64_t rc = segfile_pin(f, false);
+    if (rc < 0)
+        return rc;
+    rc = io_pread_full(f->cache->io, f->fd, p, n, at);
+    segfile_unpin(f);
+    return rc;
+}
+
+int segfile_write(struct segfile *f, const void *p, size_t n, int64_t at)
+{
+    int rc = segfile_pin(f, true);
+    if (rc < 0)
+        return rc;
+    rc = io_pwrite_all(f->cache->io, f->fd, p, n, at);
+    segfile_unpin(f);
+    return rc;
+}
+
+int segfile_truncate(struct segfile *f, int64_t size)
+{
+    int rc = segfile_pin(f, true);
+    if (rc < 0)
+        return rc;
+    rc = f->cache->io->ftruncate(f->cache->io, f->fd, size);
+    segfile_unpin(f);
+    return rc;
+}
+
+int segfile_sync(struct segfile *f)
+{
+    int rc = segfile_pin(f, false);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    rc = f->cache->io->fdatasync(f->cache->io, f->fd);
+    segfile_unpin(f);
+    return rc;
+}
+
+int64_t segfile_size(struct segfile *f)
+{
+    struct stat st;
+    int64_t rc = segfile_pin(f, false);
+    if (rc < 0)
+        return rc;
+    rc = fstat(f->fd, &st) < 0 ? -errno : (int64_t)st.st_size;
+    segfile_unpin(f);
+    return rc;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a log makes of an unproven stop: torn tails, damage, lost files, and never an offset given twice. */
+#include "storetest.h"
+
+static void after_a_kill_everything_written_is_there(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.segment_bytes = 30000;
+    must_open(f);
+    for (int i = 0; i < 100; i++)
+        append_n(f, 3, 300);
+    assert_int_equal(flush(f), 0);
+    for (int i = 0; i < 10; i++)
+        append_n(f, 3, 300);
+    reopen(f, false);
+    assert_false(f->rec.clean);
+    assert_int_equal(f->rec.cut_bytes, 0);
+    assert_string_equal(f->rec.note, "");
+    struct plog_ends e = ends_of(f);
+    assert_int_equal(e.end_offset, 330);
+    assert_int_equal(e.flushed_offset, 330);
+    assert_int_equal(check_log(f), 330);
+    assert_int_equal(append_n(f, 1, 1).base_offset, 330);
+}
+
+static void only_what_lies_behind_the_checkpoint_is_scanned(void **state)
+{
+    struct fixture *f = *state;
+
+    must_open(f);
+    for (int i = 0; i < 100; i++)
+        append_n(f, 3, 300);
+    int64_t before = ends_of(f).size_bytes;
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_checkpoint(f->l, 300, true), 0);
+    append_n(f, 3, 300);
+    int64_t after = ends_of(f).size_bytes;
+    reopen(f, false);
+    assert_int_equal(f->rec.scanned_bytes, after - before);
+    assert_int_equal(ends_of(f).end_offset, 303);
+    assert_int_equal(check_log(f), 303);
+    reopen(f, false);
+    assert_int_equal(f->rec.scanned_bytes, 0);
+}
+
+/* Case C01, first half: bytes of an old batch behind the end. */
+static void garbage_behind_the_end_is_cut_off_and_kept(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t garbage[100];
+    char path[PATH_MAX];
+
+    must_open(f);
+    for (int i = 0; i < 20; i++)
+        append_n(f, 1, 50);
+    assert_int_equal(flush(f), 0);
+    int64_t size = ends_of(f).size_bytes;
+    shut(f, false);
+    file_path(f, SEG0 ".log", path);
+    int fd = open(path, O_RDONLY);
+    assert_int_equal(pread(fd, garbage, sizeof garbage, size - 300), sizeof garbage);
+    close(fd);
+    file_poke(f, SEG0 ".log", -1, garbage, sizeof garbage);
+    must_open(f);
+    assert_int_equal(f->rec.cut_bytes, 100);
+    assert_int_equal(f->rec.cut_position, size);
+    assert_int_equal(file_size(f, f->rec.cut_file), 100);
+    assert_int_equal(file_size(f, SEG0 ".log"), size);
+    assert_int_equal(append_n(f, 1, 1).base_offset, 20);
+    assert_int_equal(check_log(f), 21);
+}
+
+/* Case C01, second half: a checkpoint may or may not lie above the cut. */
+static void a_torn_last_batch_is_the_only_loss(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int checkpointed = 0; checkpointed < 2; checkpointed++) {
+        must_open(f);
+        for (int i = 0; i < 20; i++)
+            append_n(f, 1, 50);
+        int64_t end = ends_of(f).end_offset, size = ends_of(f).size_bytes;
+        assert_int_equal(flush(f), 0);
+        if (checkpointed)
+            assert_int_equal(plog_checkpoint(f->l, end, true), 0);
+        shut(f, false);
+        file_cut(f, SEG0 ".log", size - 7);
+        must_open(f);
+        assert_int_equal(ends_of(f).end_offset, end - 1);
+        assert_true(f->rec.cut_bytes > 0);
+        assert_true((strstr(f->rec.note, "LOST 1 ") != NULL) == checkpointed);
+        assert_int_equal(append_n(f, 1, 1).base_offset, end - 1);
+        assert_int_equal(check_log(f), end);
+        shut(f, true);
+    }
+}
+
+static void a_flipped_bit_in_the_middle_is_never_cut(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int checkpointed = 0; checkpointed < 2; checkpointed++) {
+        must_open(f);
+        int64_t start = ends_of(f).end_offset, at = ends_of(f).size_bytes;
+        for (int i = 0; i < 20; i++)
+            append_n(f, 1, 50);
+        assert_int_equal(flush(f), 0);
+        if (checkpointed)
+            assert_int_equal(plog_checkpoint(f->l, 0, true), 0);
+        shut(f, false);
+        file_poke(f, SEG0 ".log", at + BATCH_OVERHEAD + 20, "\xff", 1);
+        must_open(f);
+        assert_int_equal(f->rec.cut_bytes, 0);
+        assert_true((strstr(f->rec.note, "damage") != NULL) == !checkpointed);
+        assert_int_equal(ends_of(f).end_offset, start + 20);
+        assert_int_equal(append_n(f, 1, 1).base_offset, start + 20);
+        struct plog_span s;
+        assert_int_equal(plog_read(f->l, start + 1, start + 21, 1 << 20, true, &s), 0);
+        assert_int_equal(s.base_offset, start + 1);
+        plog_span_release(&s);
+        shut(f, true);
+    }
+}
+
+static void a_damaged_header_hides_its_own_batch_only(void **state)
+{
+    struct fixture *f = *state;
+    struct plog_span s;
+
+    must_open(f);
+    for (int i = 0; i < 20; i++)
+        append_n(f, 1, 50);
+    int64_t one = ends_of(f).size_bytes / 20;
+    assert_int_equal(flush(f), 0);
+    shut(f, false);
+    file_poke(f, SEG0 ".log", 5 * one, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 18);
+    must_open(f);
+    assert_int_equal(f->rec.cut_bytes, 0);
+    assert_int_equal(ends_of(f).end_offset, 20);
+    assert_int_equal(plog_read(f->l, 5, 20, 1 << 20, true, &s), -EBADMSG);
+    for (int64_t o = 6; o < 20; o++) {
+        assert_int_equal(plog_read(f->l, o, 20, 1, true, &s), 0);
+        assert_int_equal(s.base_offset, o);
+        plog_span_release(&s);
+    }
+    assert_int_equal(plog_read(f->l, 0, 20, 1 << 20, true, &s), 0);
+    assert_int_equal(s.n, 5 * one);
+    plog_span_release(&s);
+}
+
+/* Case C06. */
+static void lost_checkpoints_cost_a_scan_and_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.segment_bytes = 30000;
+    must_open(f);
+    assert_int_equal(plog_epoch_begin(f->l, 0), 0);
+    for (int i = 0; i < 100; i++)
+        append_n(f, 3, 300);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_delete_before(f->l, 130), 0);
+    assert_int_equal(plog_checkpoint(f->l, 300, true), 0);
+    int logs = count_files(f, ".log");
+    shut(f, false);
+    for (int round = 0; round < 2; round++) {
+        if (round == 0) {
+            file_zero(f, CHECKPOINT_FILE);
+            file_zero(f, EPOCHS_FILE);
+        } else {
+            file_cut(f, CHECKPOINT_FILE, 0);
+            file_cut(f, EPOCHS_FILE, 0);
+        }
+        must_open(f);
+        assert_non_null(strstr(f->rec.note, CHECKPOINT_FILE));
+        assert_non_null(strstr(f->rec.note, EPOCHS_FILE));
+        assert_true(f->rec.scanned_bytes > 0);
+        assert_int_equal(ends_of(f).start_offset, 130);
+        assert_int_equal(ends_of(f).end_offset, 300);
+        assert_int_equal(plog_epoch_latest(f->l), 0);
+        assert_int_equal(count_files(f, ".log"), logs);
+        assert_int_equal(check_log(f), 300);
+        shut(f, false);
+    }
+}
+
+static void a_hole_of_zero_pages_is_where_the_disk_ended(void **state)
+{
+    struct fixture *f = *state;
+    static const uint8_t zeros[12288];
+
+    must_open(f);
+    for (int i = 0; i < 20; i++)
+        append_n(f, 1, 3000);
+    int64_t one = ends_of(f).size_bytes / 20;
+    shut(f, false);
+    file_poke(f, SEG0 ".log", 8192, zeros, sizeof zeros);
+    must_open(f);
+    assert_int_equal(ends_of(f).end_offset, 8192 / one);
+    assert_int_equal(f->rec.cut_bytes, (20 - 8192 / one) * one);
+    assert_int_equal(check_log(f), 8192 / one);
+}
+
+static void a_torn_segment_takes_the_later_ones_along(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.segment_bytes = 3000;
+    must_open(f);
+    for (int i = 0; i < 6; i++)
+        append_n(f, 1, 1000);
+    assert_int_equal(count_files(f, ".log"), 3);
+    int64_t size = file_size(f, "00000000000000000002.log");
+    shut(f, false);
+    file_cut(f, "00000000000000000002.log", size - 10);
+    must_open(f);
+    assert_int_equal(ends_of(f).end_offset, 3);
+    assert_int_equal(count_files(f, ".log"), 2);
+    assert_int_equal(count_files(f, ".cut"), 2);
+    assert_int_equal(append_n(f, 1, 1000).base_offset, 3);
+    assert_int_equal(check_log(f), 4);
+}
+
+/* Case C03. */
+static void offsets_go_on_after_any_stop(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 12; i++) {
+        must_open(f);
+        assert_int_equal(append_n(f, 5, 20).base_offset, i * 5);
+        if (i % 3 == 0)
+            assert_int_equal(flush(f), 0);
+        shut(f, i % 2 == 0);
+    }
+    must_open(f);
+    assert_int_equal(check_log(f), 60);
+}
+
+static void a_producers_window_survives_a_kill(void **state)
+{
+    struct fixture *f = *state;
+    struct batch_spec spec = { .n = 2, .value_bytes = 9, .producer_id = 77, .producer_epoch = 1 };
+
+    must_open(f);
+    for (int i = 0; i < 8; i++) {
+        spec.base_sequence = 2 * i;
+        assert_int_equal(append_spec(f, &spec).base_offset, 2 * i);
+        if (i == 4) {
+            assert_int_equal(flush(f), 0);
+            assert_int_equal(plog_checkpoint(f->l, 0, true), 0);
+            assert_int_equal(count_files(f, ".producers"), 1);
+        }
+    }
+    for (int round = 0; round < 3; round++) {
+        reopen(f, round == 2);
+        for (int i = 3; i < 8; i++) {
+            spec.base_sequence = 2 * i;
+            struct plog_appended a = append_spec(f, &spec);
+            assert_int_equal(a.err, KERR_NONE);
+            assert_true(a.duplicate);
+            assert_int_equal(a.base_offset, 2 * i);
+            assert_int_equal(a.last_offset, 2 * i + 1);
+        }
+        spec.base_sequence = 18;
+        assert_int_equal(append_spec(f, &spec).err, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    }
+    spec.base_sequence = 16;
+    assert_int_equal(append_spec(f, &spec).base_offset, 16);
+}
+
+static void a_damaged_snapshot_is_replaced_by_the_log(void **state)
+{
+    struct fixture *f = *state;
+    struct batch_spec spec = { .n = 1, .value_bytes = 9, .producer_id = 77 };
+
+    must_open(f);
+    append_spec(f, &spec);
+    reopen(f, true);
+    shut(f, true);
+    file_zero(f, "00000000000000000001.producers");
+    must_open(f);
+    assert_non_null(strstr(f->rec.note, "producers"));
+    assert_true(append_spec(f, &spec).duplicate);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(after_a_kill_everything_written_is_there),
+        T(only_what_lies_behind_the_checkpoint_is_scanned),
+        T(garbage_behind_the_end_is_cut_off_and_kept),
+        T(a_torn_last_batch_is_the_only_loss),
+        T(a_flipped_bit_in_the_middle_is_never_cut),
+        T(a_damaged_header_hides_its_own_batch_only),
+        T(lost_checkpoints_cost_a_scan_and_nothing_else),
+        T(a_hole_of_zero_pages_is_where_the_disk_ended),
+        T(a_torn_segment_takes_the_later_ones_along),
+        T(offsets_go_on_after_any_stop),
+        T(a_producers_window_survives_a_kill),
+        T(a_damaged_snapshot_is_replaced_by_the_log),
+    };
+    return RUN(tests);
+}
