@@ -1,1 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
+# klog, the tool: a library with everything, and the program; klog-man prints the man page from the command table.
+noinst_LIBRARIES += %D%/libklogcli.a
+%C%_libklogcli_a_SOURCES = \
+	%D%/args.c \
+	%D%/brokers.c \
+	%D%/cli.c %D%/cli.h \
+	%D%/cmd_config_get.c %D%/cmd_config_set.c \
+	%D%/cmd_offsets.c \
+	%D%/cmd_ping.c \
+	%D%/cmd_topic_alter.c %D%/cmd_topic_create.c %D%/cmd_topic_delete.c \
+	%D%/cmd_topic_describe.c %D%/cmd_topic_list.c \
+	%D%/commands.c %D%/commands.h \
+	%D%/config_entries.c %D%/config_entries.h \
+	%D%/out.c %D%/out.h \
+	%D%/progress.c %D%/progress.h \
+	%D%/session.c %D%/session.h \
+	%D%/timearg.c %D%/timearg.h \
+	%D%/topic_entries.c %D%/topic_entries.h
+%C%_libklogcli_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+LIBS_CLI = src/libklogcli.a $(LIBS_CLIENT) $(JANSSON_LIBS)
+
+bin_PROGRAMS += %D%/klog
+%C%_klog_SOURCES = %D%/main.c
+%C%_klog_LDADD = $(LIBS_CLI)
+noinst_PROGRAMS += %D%/klog-man
+%C%_klog_man_SOURCES = %D%/klog_man.c
+%C%_klog_man_LDADD = $(LIBS_CLI)

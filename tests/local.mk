@@ -20,6 +20,7 @@ include tests/unit/loop/local.mk
 include tests/unit/client/local.mk
 include tests/unit/daemon/local.mk
 include tests/unit/fuse/local.mk
+include tests/unit/src/local.mk
 include tests/fuzz/local.mk
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of brokers a user gave, and whether any of them is there at all: a refused connection shall be
+ * told at once, with its reason, and not after the time-out that rides out a broker's restart.
+ * Blocks (name look-up, connect); one thread.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/mem.h"
+#include "src/session.h"
+
+#define DEFAULT_PORT "9092"
+
+/* The port's text inside "host:port" or "[v6]:port"; "" when there is none, NULL when malformed. */
+static const char *broker_port(const char *broker)
+{
+    const char *colon = strrchr(broker, ':'), *bracket = strrchr(broker, ']');
+
+    if (broker[0] == '[') {
+        if (bracket == NULL || (bracket[1] != '\0' && bracket[1] != ':'))
+            return NULL;
+        return bracket[1] == ':' ? bracket + 2 : "";
+    }
+    if (colon == NULL)
+        return "";
+    return colon == broker || strchr(broker, ':') != colon ? NULL : colon + 1;
+}
+
+static bool broker_add(struct bytebuf *list, const char *broker)
+{
+    const char *port = broker_port(broker);
+    int64_t number;
+
+    if (broker[0] == '\0' || port == NULL || strpbrk(broker, " \t/") != NULL)
+        return false;
+    if (port[0] != '\0' && !args_int(port, 1, 65535, &number))
+        return false;
+    if (port[0] == '\0' && broker[strlen(broker) - 1] == ':')
+        return false;
+    bytebuf_printf(list, "%s%s%s", list->n > 0 ? "," : "", broker, port[0] == '\0' ? ":" DEFAULT_PORT : "");
+    return true;
+}
+
+char *brokers_normalise(const char *text)
+{
+    CLEANUP(freep) char *copy = xstrdup(text);
+    CLEANUP(bytebuf_done) struct bytebuf list = { 0 };
+    char *rest = copy, *broker;
+
+    while ((broker = strsep(&rest, ",")) != NULL) {
+        if (!broker_add(&list, broker))
+            return NULL;
+    }
+    return xstrdup(bytebuf_cstr(&list));
+}
+
+static int connect_within(const struct addrinfo *ai, int timeout_ms)
+{
+    CLEANUP(closep) int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int err = 0;
+    socklen_t n = sizeof err;
+
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, ai->ai_addr, ai->ai_addrlen) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return -errno;
+
+    struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+    int ready = poll(&pfd, 1, timeout_ms);
+    if (ready < 0)
+        return -errno;
+    if (ready == 0)
+        return -ETIMEDOUT;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
+        return -errno;
+    return -err;
+}
+
+/* broker is cut in two at its port. */
+static int probe_one(char *broker, int timeout_ms, char *err, size_t err_size)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *list;
+    char *colon = strrchr(broker, ':');
+    CLEANUP(freep) char *host = xstrndup(broker, (size_t)(colon - broker));
+    const char *name = host;
+
+    if (host[0] == '[') {
+        host[strlen(host) - 1] = '\0';
+        name = host + 1;
+    }
+    int rc = getaddrinfo(name, colon + 1, &hints, &list);
+    if (rc != 0) {
+        snprintf(err, err_size, "%s: %s", broker, gai_strerror(rc));
+        return -EHOSTUNREACH;
+    }
+    rc = -EHOSTUNREACH;
+    for (const struct addrinfo *ai = list; ai != NULL && rc < 0; ai = ai->ai_next)
+        rc = connect_within(ai, timeout_ms);
+    freeaddrinfo(list);
+    if (rc < 0)
+        snprintf(err, err_size, "%s: %s", broker, strerror(-rc));
+    return rc;
+}
+
+int brokers_probe(const char *brokers, int timeout_ms, char *err, size_t err_size)
+{
+    CLEANUP(freep) char *copy = xstrdup(brokers);
+    char *rest = copy, *broker;
+    int rc = -EINVAL;
+
+    while ((broker = strsep(&rest, ",")) != NULL) {
+        rc = probe_one(broker, timeout_ms, err, err_size);
+        if (rc == 0)
+            return 0;
+    }
+    return rc;
+}

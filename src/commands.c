@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of commands. */
+#include "src/commands.h"
+
+static const struct command *const topic_children[] = { &cmd_topic_create,   &cmd_topic_list,
+                                                        &cmd_topic_describe, &cmd_topic_alter,
+                                                        &cmd_topic_delete,   NULL };
+static const struct command cmd_topic = {
+    .name = "topic",
+    .operands = "",
+    .summary = "Creates, lists, describes, alters and deletes topics",
+    .online = true,
+    .children = topic_children,
+};
+
+static const struct command *const config_children[] = { &cmd_config_get, &cmd_config_set, NULL };
+static const struct command cmd_config = {
+    .name = "config",
+    .operands = "",
+    .summary = "Shows and changes settings of topics and brokers",
+    .online = true,
+    .children = config_children,
+};
+
+static const struct command *const root_children[] = { &cmd_topic, &cmd_config, &cmd_offsets, &cmd_ping,
+                                                       NULL };
+const struct command klog_root = {
+    .name = "klog",
+    .operands = "",
+    .summary = "Administers and inspects a klog (or Kafka) cluster and its files.",
+    .text = "Data goes to standard output, everything else to standard error. With --json every row is a "
+            "JSON object\n"
+            "on a line of its own. Brokers come from -b, else $KLOG_BROKERS, else 127.0.0.1:9092.",
+    .examples = "klog ping\n"
+                "klog topic create orders -p 3\n"
+                "klog topic describe orders\n"
+                "klog verify /var/lib/klog",
+    .online = true,
+    .children = root_children,
+};

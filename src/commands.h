@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands, one a file; main.c and klog_man.c hang them on klog_root (commands.c). */
+#ifndef KLOG_SRC_COMMANDS_H
+#define KLOG_SRC_COMMANDS_H
+
+#include "src/cli.h"
+
+extern const struct command cmd_topic_create, cmd_topic_list, cmd_topic_describe, cmd_topic_alter,
+    cmd_topic_delete;
+extern const struct command cmd_config_get, cmd_config_set;
+extern const struct command cmd_offsets;
+extern const struct command cmd_dump;
+extern const struct command cmd_verify;
+extern const struct command cmd_ping;
+
+#endif

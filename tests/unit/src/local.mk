@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += %D%/test_cli %D%/test_out
+%C%_test_cli_SOURCES = %D%/test_cli.c
+%C%_test_cli_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_cli_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
+%C%_test_out_SOURCES = %D%/test_out.c
+%C%_test_out_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_test_out_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
