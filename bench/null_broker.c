@@ -59,6 +59,7 @@ struct cursor {
 static struct topic topics[TOPICS_MAX];
 static size_t n_topics;
 static struct conn *conns[CONNS_MAX];
+static int conns_top;                /* one more than the highest in use */
 static int ep, port = 9092;
 static const char *dir = ".";
 
@@ -358,7 +359,7 @@ static int conn_flush(struct conn *c)
 }
 
 /* Answers the request at p into out. False: it waits. */
-static bool conn_answer(struct conn *c, const uint8_t *p, bool *ret_produced)
+static bool conn_answer(struct conn *c, const uint8_t *p)
 {
     struct cursor cur = { p };
     size_t began = c->out.n;
@@ -371,7 +372,6 @@ static bool conn_answer(struct conn *c, const uint8_t *p, bool *ret_produced)
     switch (api) {
     case 0:
         answered = produce(&c->out, version, cur);
-        *ret_produced = true;
         break;
     case 1:
         if (!fetch(c, &c->out, cur)) {
@@ -392,13 +392,13 @@ static bool conn_answer(struct conn *c, const uint8_t *p, bool *ret_produced)
 }
 
 /* 0, or -1 when the peer is gone. */
-static int conn_work(struct conn *c, bool *ret_produced)
+static int conn_work(struct conn *c)
 {
     size_t used = 0;
 
     while (c->file_left == 0 && c->in.n - used >= 4) {
         size_t size = get_be32(c->in.p + used);
-        if (c->in.n - used < size + 4 || !conn_answer(c, c->in.p + used + 4, ret_produced))
+        if (c->in.n - used < size + 4 || !conn_answer(c, c->in.p + used + 4))
             break;
         used += size + 4;
         if (c->file_left > 0 && conn_flush(c) < 0)
@@ -409,7 +409,7 @@ static int conn_work(struct conn *c, bool *ret_produced)
     return c->wants_out ? 0 : conn_flush(c);
 }
 
-static int conn_read(struct conn *c, bool *ret_produced)
+static int conn_read(struct conn *c)
 {
     for (;;) {
         size_t want = RECV_BYTES;
@@ -421,7 +421,7 @@ static int conn_read(struct conn *c, bool *ret_produced)
         if (k <= 0)
             return -1;
         c->in.n += (size_t)k;
-        if (conn_work(c, ret_produced) < 0)
+        if (conn_work(c) < 0)
             return -1;
         if ((size_t)k < want)
             return 0;
@@ -436,6 +436,7 @@ static void conn_accept(int listener)
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     struct conn *c = conns[fd] = xcalloc(1, sizeof *c);
+    conns_top = MAX(conns_top, fd + 1);
     c->fd = fd;
     struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
     epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
@@ -454,13 +455,12 @@ static void conn_drop(struct conn *c)
 static int wake_waiting(void)
 {
     int timeout_ms = -1;
-    bool produced = false;
 
-    for (int i = 0; i < CONNS_MAX; i++) {
+    for (int i = 0; i < conns_top; i++) {
         struct conn *c = conns[i];
         if (c == NULL || c->due_ns == 0)
             continue;
-        if (conn_work(c, &produced) < 0) {
+        if (conn_work(c) < 0) {
             conn_drop(c);
             continue;
         }
@@ -502,7 +502,6 @@ int main(int argc, char **argv)
     epoll_ctl(ep, EPOLL_CTL_ADD, listener, &e);
     for (;;) {
         int n = epoll_wait(ep, events, ARRAY_LEN(events), timeout_ms);
-        bool produced = n <= 0;
         for (int i = 0; i < n; i++) {
             struct conn *c = events[i].data.ptr;
             if (c == NULL) {
@@ -513,13 +512,12 @@ int main(int argc, char **argv)
             if ((events[i].events & EPOLLOUT) != 0)
                 rc = conn_flush(c);
             if (rc == 0 && (events[i].events & ~(uint32_t)EPOLLOUT) != 0)
-                rc = conn_read(c, &produced);
+                rc = conn_read(c);
             else if (rc == 0)
-                rc = conn_work(c, &produced);
+                rc = conn_work(c);
             if (rc < 0)
                 conn_drop(c);
         }
-        if (produced || timeout_ms >= 0)
-            timeout_ms = wake_waiting();
+        timeout_ms = wake_waiting();
     }
 }
