@@ -13,7 +13,6 @@ enum { BY_POSITION = 0, BY_OFFSET = 1 };
 
 struct find_text {
     struct request *r;
-    struct partition *pt;
     struct job job;
     struct klog_find_text_response rsp;
 };
@@ -36,40 +35,45 @@ static enum kerr find_offset(struct partition *pt, const struct partition_view *
     return KERR_NONE;
 }
 
+static enum kerr find(const struct klog_find_text_request *q, struct partition *pt, struct klog_find_text_response *rsp)
+{
+    struct partition_view v;
+    partition_view(pt, &v);
+    if (v.err != KERR_NONE)
+        return v.err;
+    switch (q->by) {
+    case BY_POSITION:
+        return find_position(pt, q->value, rsp);
+    case BY_OFFSET:
+        return find_offset(pt, &v, q->value, rsp);
+    default:
+        return KERR_INVALID_REQUEST;
+    }
+}
+
+/* On a worker. The partition is looked up only here: a job that waits in the queue must hold no reference, since the removal
+ * of the partition may stand before it in the same queue and waits for all of them. */
 static void find_run(struct job *j)
 {
     struct find_text *f = container_of(j, struct find_text, job);
     const struct klog_find_text_request *q = f->r->body;
-    struct partition_view v;
-    partition_view(f->pt, &v);
-    enum kerr err = v.err;
-    if (err == KERR_NONE)
-        err = q->by == BY_POSITION ? find_position(f->pt, q->value, &f->rsp)
-              : q->by == BY_OFFSET ? find_offset(f->pt, &v, q->value, &f->rsp)
-                                   : KERR_INVALID_REQUEST;
-    f->rsp.error_code = (int16_t)err;
+    struct partition *pt = partitions_get(f->r->broker->partitions, q->topic, q->partition);
+    f->rsp.error_code = pt == NULL ? KERR_UNKNOWN_TOPIC_OR_PARTITION : (int16_t)find(q, pt, &f->rsp);
+    partition_unref(pt);
 }
 
 static void find_done(struct job *j)
 {
     struct find_text *f = container_of(j, struct find_text, job);
-    partition_unref(f->pt);
     request_reply(f->r, &f->rsp);
 }
 
 void handle_klog_find_text(struct request *r)
 {
-    const struct klog_find_text_request *q = r->body;
     struct find_text *f = arena_alloc(&r->arena, sizeof *f);
     f->r = r;
     wire_defaults(&wire_klog_find_text_response, &f->rsp);
     f->rsp.base_offset = f->rsp.text_position = -1;
-    f->pt = partitions_get(r->broker->partitions, q->topic, q->partition);
-    if (f->pt == NULL) {
-        f->rsp.error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
-        request_reply(r, &f->rsp);
-        return;
-    }
     f->job = (struct job){ .run = find_run, .done = find_done, .loop = r->loop };
     workers_submit(r->broker->workers, &f->job);
 }

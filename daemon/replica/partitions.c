@@ -194,14 +194,16 @@ struct dir_search {
     const char *topic;
     int32_t id;
     bool found;
+    struct uuid topic_id;
 };
 
 static void dir_search_cb(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id)
 {
-    (void)topic_id;
     struct dir_search *s = arg;
-    if (partition == s->id && strcmp(topic, s->topic) == 0)
-        s->found = true;
+    if (partition != s->id || strcmp(topic, s->topic) != 0)
+        return;
+    s->found = true;
+    s->topic_id = *topic_id;
 }
 
 /* The directory that has this partition already, else the working one with the fewest; -1 when none works. */
@@ -237,17 +239,38 @@ static void log_recovery(const struct partition *pt, const struct plog_recovery 
                   (long long)rec->scanned_bytes, rec->rebuilt_indexes);
 }
 
-static int open_log(struct partition *pt)
+static int open_log_of(struct partition *pt, const struct uuid *topic_id)
 {
-    struct broker *b = pt->broker;
     struct plog_recovery rec = { 0 };
-    pt->dir = dir_choose(pt->registry, pt->topic, pt->id);
-    if (pt->dir < 0)
-        return -EIO;
-    int rc = plog_open(b->dirs[pt->dir], pt->topic, pt->id, &pt->topic_id, &pt->config->plog, clock_wall_ms(),
+    int rc = plog_open(pt->broker->dirs[pt->dir], pt->topic, pt->id, topic_id, &pt->config->plog, clock_wall_ms(),
                        &pt->log, &rec);
     if (rc == 0)
         log_recovery(pt, &rec);
+    return rc;
+}
+
+/* The directory belongs to an earlier topic of this name, which was deleted while this broker could not delete its part. */
+static int discard_old_log(struct partition *pt)
+{
+    struct dir_search s = { .topic = pt->topic, .id = pt->id };
+    int rc = datadir_list(pt->broker->dirs[pt->dir], dir_search_cb, &s);
+    if (rc == 0)
+        rc = s.found ? open_log_of(pt, &s.topic_id) : -ENOENT;
+    if (rc < 0)
+        return rc;
+    log_warn("%s: its directory belonged to a deleted topic of the same name; deleting that one's records",
+             plog_name(pt->log));
+    return plog_remove(take(&pt->log));
+}
+
+static int open_log(struct partition *pt)
+{
+    pt->dir = dir_choose(pt->registry, pt->topic, pt->id);
+    if (pt->dir < 0)
+        return -EIO;
+    int rc = open_log_of(pt, &pt->topic_id);
+    if (rc == -ESTALE)
+        rc = discard_old_log(pt) < 0 ? -ESTALE : open_log_of(pt, &pt->topic_id);
     return rc;
 }
 

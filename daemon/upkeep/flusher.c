@@ -55,7 +55,8 @@ static void lane_push(struct lane *ln, struct partition *pt)     /* under mu */
     if (pt->flush_queued)
         return;
     pt->flush_queued = true;
-    TAILQ_INSERT_TAIL(&ln->queue, partition_ref(pt), flush_link);
+    partition_ref(pt);
+    TAILQ_INSERT_TAIL(&ln->queue, pt, flush_link);
 }
 
 static void lane_untime(struct partition *pt)    /* under mu; the caller drops the reference outside */
@@ -80,7 +81,8 @@ void flusher_queue_by(struct flusher *f, struct partition *pt, int64_t due_ms)
     if (!pt->flush_timed) {
         pt->flush_timed = true;
         pt->flush_due_ms = due_ms;
-        LIST_INSERT_HEAD(&ln->timed, partition_ref(pt), flush_timed_link);
+        partition_ref(pt);
+        LIST_INSERT_HEAD(&ln->timed, pt, flush_timed_link);
         lane_wake(ln);
     }
     pthread_mutex_unlock(&ln->mu);
