@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Shared by ./quickstart, ./check and .ci/run: packages, a build, the count of results. Sourced with $top set.
+: "${top:?}"
 
 say() { printf '%s\n' "$*"; }
 
@@ -77,4 +78,14 @@ results() {
         esac
     done < <(find "$1" -name '*.trs' -not -path '*/tests/tmp/*' | sort)
     echo "$passed $failed $skipped"
+}
+
+# logs_of_failed DIR: the end of each failed test's log
+logs_of_failed() {
+    local trs
+    find "$1" -name '*.trs' -not -path '*/tests/tmp/*' -exec grep -lE '^:global-test-result: (FAIL|ERROR|XPASS)' {} + |
+        while read -r trs; do
+            say "==== ${trs%.trs}.log"
+            tail -n 150 "${trs%.trs}.log"
+        done
 }
