@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real processes behind a real mount. 0xx start and stop, 1xx the mount, 2xx shell tools and clients, 3xx the broker.
+# Real processes behind a real mount. 0xx start and stop, 1xx the mount, 2xx shell tools and clients, 3xx the broker, 4xx klog, the tool.
 SYSTEM_TESTS += \
     %D%/001-start-and-stop.t \
     %D%/101-lines-stay-whole.t \
@@ -70,4 +70,10 @@ SYSTEM_TESTS += \
     %D%/326-one-daemon-a-directory.t \
     %D%/327-configuration.t \
     %D%/328-clean-stop-and-recovery.t \
-    %D%/330-old-producers.t
+    %D%/330-old-producers.t \
+    %D%/340-consumer-groups.t \
+    %D%/401-klog-topics.t \
+    %D%/402-klog-config.t \
+    %D%/403-klog-offsets.t \
+    %D%/404-klog-dump-and-verify.t \
+    %D%/405-klog-completion.t

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# klog dump prints segments and indexes; klog verify finds damage in a stopped broker's directory, and nothing in a good one.
+requires jq
+klogd_start
+topic t1 1 segment.bytes=20000
+seq 1 3000 | $K -P -t t1 -p 0 -X batch.num.messages=50
+printf 'k:v\n' | $K -P -t t1 -p 0 -K: -H h=1
+klogd_stop
+L=$D/t1-0/00000000000000000000.log
+has "dump" 'offset' "$(klog dump "$L" | head -n 20)"
+klog dump --json "$L" >out || fail "dump --json"
+jq -es 'length > 1' out >/dev/null || fail "not JSON: $(head -n2 out)"
+I=$(ls "$D"/t1-0/*.index | head -n1)
+status 0 klog dump "$I"
+status 0 klog verify "$D"
+status 0 klog verify "$D" --json
+"$PY" -c "
+f = open('$L', 'r+b')
+f.seek(300)
+b = f.read(1)
+f.seek(300)
+f.write(bytes([b[0] ^ 4]))"
+status 1 klog verify "$D"
+has "what it found" "t1-0" "$OUT"
+status 1 klog verify "$T/nosuch"
+klogd_start
+fails 'use|lock|stop' klog verify "$D"
