@@ -175,6 +175,14 @@ static void encode_batch(uint8_t *p, const struct producer_batch *b)
     put_be64(p + 24, (uint64_t)b->timestamp);
 }
 
+void producers_each(const struct producers *ps, void (*f)(void *arg, const struct producer_state *p), void *arg)
+{
+    for (const struct producer *p = ps->by_id; p != NULL; p = p->hh.next) {
+        const struct producer_state state = { p->id, p->last_seen_ms, p->epoch, p->n, p->batches };
+        f(arg, &state);
+    }
+}
+
 static void decode_batch(const uint8_t *p, struct producer_batch *ret)
 {
     ret->first_sequence = (int32_t)get_be32(p);

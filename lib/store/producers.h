@@ -38,6 +38,14 @@ void producers_add(struct producers *ps, const struct batch_header *h, int64_t n
 /* Forgets who was last seen before `before_ms`. */
 void producers_expire(struct producers *ps, int64_t before_ms);
 
+/* What is known of one, for showing it; batches are oldest first. */
+struct producer_state {
+    int64_t id, last_seen_ms;
+    int16_t epoch, n;
+    const struct producer_batch *batches;
+};
+void producers_each(const struct producers *ps, void (*f)(void *arg, const struct producer_state *p), void *arg);
+
 /* Snapshot file NNN.producers: everything up to `offset`. */
 void producers_encode(const struct producers *ps, int64_t offset, struct bytebuf *ret);
 /* Adds what it holds to ps, which must be empty; false when it is no such file, ps is then empty. */
