@@ -22,8 +22,8 @@ static const struct command cmd_config = {
     .children = config_children,
 };
 
-static const struct command *const root_children[] = { &cmd_topic, &cmd_config, &cmd_offsets, &cmd_ping,
-                                                       NULL };
+static const struct command *const root_children[] = { &cmd_topic,  &cmd_config, &cmd_offsets, &cmd_dump,
+                                                       &cmd_verify, &cmd_ping,   NULL };
 const struct command klog_root = {
     .name = "klog",
     .operands = "",

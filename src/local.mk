@@ -6,19 +6,24 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/brokers.c \
 	%D%/cli.c %D%/cli.h \
 	%D%/cmd_config_get.c %D%/cmd_config_set.c \
+	%D%/cmd_dump.c \
 	%D%/cmd_offsets.c \
 	%D%/cmd_ping.c \
 	%D%/cmd_topic_alter.c %D%/cmd_topic_create.c %D%/cmd_topic_delete.c \
 	%D%/cmd_topic_describe.c %D%/cmd_topic_list.c \
+	%D%/cmd_verify.c \
 	%D%/commands.c %D%/commands.h \
 	%D%/config_entries.c %D%/config_entries.h \
+	%D%/dump_files.c %D%/dump_log.c \
+	%D%/offline.c %D%/offline.h \
 	%D%/out.c %D%/out.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/session.c %D%/session.h \
 	%D%/timearg.c %D%/timearg.h \
-	%D%/topic_entries.c %D%/topic_entries.h
+	%D%/topic_entries.c %D%/topic_entries.h \
+	%D%/verify.h %D%/verify_partition.c %D%/verify_segment.c
 %C%_libklogcli_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-LIBS_CLI = src/libklogcli.a $(LIBS_CLIENT) $(JANSSON_LIBS)
+LIBS_CLI = src/libklogcli.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 
 bin_PROGRAMS += %D%/klog
 %C%_klog_SOURCES = %D%/main.c

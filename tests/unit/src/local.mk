@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-UNIT_TESTS += %D%/test_cli %D%/test_out
+UNIT_TESTS += %D%/test_cli %D%/test_offline %D%/test_out
 %C%_test_cli_SOURCES = %D%/test_cli.c
 %C%_test_cli_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_cli_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
 %C%_test_out_SOURCES = %D%/test_out.c
 %C%_test_out_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_test_out_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
+%C%_test_offline_SOURCES = %D%/test_offline.c
+%C%_test_offline_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_offline_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* klog verify. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fsutil.h"
+#include "lib/base/mem.h"
+#include "lib/store/metafiles.h"
+#include "src/commands.h"
+#include "src/verify.h"
+
+static const struct option_spec options[] = {
+    { "quick", 'q', NULL, "checksums and order only; decode no record" },
+    { "no-progress", 0, NULL, "no progress bar, on a terminal either" },
+    { NULL, 0, NULL, NULL },
+};
+
+/* ---- findings ---- */
+void verify_report(struct verify *v, enum finding f, const char *path, int64_t at, const char *fmt, ...)
+{
+    CLEANUP(bytebuf_done) struct bytebuf text = { 0 };
+    const char *level = f == FINDING_ERROR ? "error" : "warning";
+    char line[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    v->errors += f == FINDING_ERROR;
+    v->warnings += f == FINDING_WARNING;
+    progress_clear(&v->progress);
+    if (v->json) {
+        out_json(stdout, json_pack("{s:s, s:s, s:o, s:s}", "level", level, "file", path, "at",
+                                   json_offset(at), "problem", line));
+        return;
+    }
+    if (at >= 0)
+        bytebuf_printf(&text, " at %" PRId64, at);
+    printf("%s: %s%s: %s\n", level, path, bytebuf_cstr(&text), line);
+}
+
+static void summary_print(struct verify *v)
+{
+    char size[16];
+
+    progress_clear(&v->progress);
+    if (v->json) {
+        json_t *o = json_object();
+        json_object_set_new(o, "partitions", json_integer(v->partitions));
+        json_object_set_new(o, "segments", json_integer(v->segments));
+        json_object_set_new(o, "batches", json_integer(v->batches));
+        json_object_set_new(o, "records", json_integer(v->records));
+        json_object_set_new(o, "bytes", json_integer(v->bytes));
+        json_object_set_new(o, "errors", json_integer(v->errors));
+        json_object_set_new(o, "warnings", json_integer(v->warnings));
+        out_json(stdout, json_pack("{s:o}", "summary", o));
+        return;
+    }
+    printf("%" PRId64 " partitions, %" PRId64 " segments, %" PRId64 " batches, %" PRId64
+           " records, %s: %" PRId64 " errors, %" PRId64 " warnings\n",
+           v->partitions, v->segments, v->batches, v->records, size_text(v->bytes, size, sizeof size),
+           v->errors, v->warnings);
+}
+
+/* ---- what is there ---- */
+struct partition_dir {
+    char *path;
+    char *topic;
+    struct uuid topic_id;
+};
+struct partition_dirs {
+    struct partition_dir *v;
+    size_t n;
+};
+
+static void dirs_add(struct partition_dirs *dirs, const char *path, const char *topic, size_t topic_n)
+{
+    dirs->v = xreallocarray(dirs->v, dirs->n + 1, sizeof *dirs->v);
+    dirs->v[dirs->n++] = (struct partition_dir){ xstrdup(path), xstrndup(topic, topic_n), { { 0 } } };
+}
+
+static void dirs_done(struct partition_dirs *dirs)
+{
+    for (size_t i = 0; i < dirs->n; i++) {
+        free(dirs->v[i].path);
+        free(dirs->v[i].topic);
+    }
+    free(dirs->v);
+}
+
+static int dirs_compare(const void *x, const void *y)
+{
+    const struct partition_dir *a = x, *b = y;
+
+    return strverscmp(a->path, b->path);
+}
+
+/* "orders-0": the length of the topic, 0 when it is no partition's name. */
+static size_t partition_topic_length(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    int64_t number;
+
+    return dash != NULL && args_int(dash + 1, 0, INT32_MAX, &number) ? (size_t)(dash - name) : 0;
+}
+
+static int dirs_list(const char *path, struct partition_dirs *ret)
+{
+    DIR *d = opendir(path);
+    const struct dirent *de;
+
+    if (d == NULL)
+        return -errno;
+    while ((de = readdir(d)) != NULL) {
+        CLEANUP(freep) char *child = xasprintf("%s/%s", path, de->d_name);
+        size_t n = partition_topic_length(de->d_name);
+        struct stat st;
+        if (n > 0 && stat(child, &st) == 0 && S_ISDIR(st.st_mode))
+            dirs_add(ret, child, de->d_name, n);
+    }
+    closedir(d);
+    if (ret->n > 0)
+        qsort(ret->v, ret->n, sizeof *ret->v, dirs_compare);
+    return 0;
+}
+
+/* ---- the directory itself ---- */
+/* Does a daemon hold the directory now? */
+static bool directory_in_use(const char *path)
+{
+    CLEANUP(freep) char *lock = xasprintf("%s/" LOCK_FILE, path);
+    CLEANUP(closep) int fd = open(lock, O_RDONLY | O_CLOEXEC);
+
+    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+static void directory_check(struct verify *v, const char *path)
+{
+    CLEANUP(freep) char *meta_path = xasprintf("%s/" META_FILE, path);
+    CLEANUP(freep) char *clean_path = xasprintf("%s/" CLEAN_FILE, path);
+    CLEANUP(bytebuf_done) struct bytebuf meta = { 0 }, clean = { 0 };
+    struct meta_properties m = { .broker_id = -1 };
+    int rc = fs_read_file(AT_FDCWD, meta_path, SMALL_FILE_MAX, &meta);
+
+    if (rc < 0 || !meta_decode(slice_of(meta.p, meta.n), &m))
+        verify_report(v, FINDING_ERROR, meta_path, -1, "%s", rc < 0 ? strerror(-rc) : "it is damaged");
+    rc = fs_read_file(AT_FDCWD, clean_path, SMALL_FILE_MAX, &clean);
+    v->clean = rc >= 0 && clean_decode(slice_of(clean.p, clean.n), &m.directory_id);
+    if (rc >= 0 && !v->clean)
+        verify_report(v, FINDING_WARNING, clean_path, -1,
+                      "it is not this directory's; the next start scans the logs");
+    if (directory_in_use(path))
+        complain(v->args, "%s: a broker is using it; what it is writing now may look torn", path);
+    else if (!v->clean)
+        complain(v->args, "%s: it was not stopped cleanly; the next start will repair what is torn", path);
+}
+
+/* All partitions of a topic have one id. */
+static void topic_ids_check(struct verify *v, const struct partition_dirs *dirs)
+{
+    for (size_t i = 1; i < dirs->n; i++) {
+        const struct partition_dir *a = &dirs->v[i - 1], *b = &dirs->v[i];
+        if (strcmp(a->topic, b->topic) == 0 && !uuid_is_zero(&a->topic_id) && !uuid_is_zero(&b->topic_id) &&
+            !uuid_eq(&a->topic_id, &b->topic_id))
+            verify_report(v, FINDING_ERROR, b->path, -1, "its topic id is not that of %s",
+                          base_name(a->path));
+    }
+}
+
+static bool is_partition_dir(const char *path)
+{
+    CLEANUP(freep) char *file = xasprintf("%s/" PARTITION_FILE, path);
+
+    return verify_partition_bytes(path) > 0 || access(file, F_OK) == 0;
+}
+
+static int verify_path(struct verify *v, const char *operand, struct partition_dirs *dirs)
+{
+    CLEANUP(freep) char *path = xstrdup(operand);
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    if (is_partition_dir(path)) {
+        dirs_add(dirs, path, base_name(path), partition_topic_length(base_name(path)));
+        return CLI_OK;
+    }
+    int rc = dirs_list(path, dirs);
+    if (rc < 0) {
+        complain(v->args, "%s: %s", path, strerror(-rc));
+        return CLI_FAILED;
+    }
+    directory_check(v, path);
+    return CLI_OK;
+}
+
+static void verify_dirs(struct verify *v, struct partition_dirs *dirs)
+{
+    int64_t total = 0;
+
+    for (size_t i = 0; i < dirs->n; i++)
+        total += verify_partition_bytes(dirs->v[i].path);
+    progress_init(&v->progress, stderr, isatty(STDERR_FILENO) && !args_has(v->args, "no-progress"), total);
+    for (size_t i = 0; i < dirs->n; i++)
+        verify_partition(v, dirs->v[i].path, &dirs->v[i].topic_id);
+    topic_ids_check(v, dirs);
+}
+
+static int run(const struct args *a)
+{
+    struct verify v = { .args = a, .json = args_has(a, "json"), .quick = args_has(a, "quick") };
+    struct partition_dirs dirs = { 0 };
+    int rc = verify_path(&v, a->operands[0], &dirs);
+
+    if (rc == CLI_OK) {
+        verify_dirs(&v, &dirs);
+        summary_print(&v);
+    }
+    dirs_done(&dirs);
+    return rc != CLI_OK || v.errors > 0 ? CLI_FAILED : CLI_OK;
+}
+
+const struct command cmd_verify = {
+    .name = "verify",
+    .operands = "DIRECTORY",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Checks a data directory, or one partition's, without a broker; changes nothing",
+    .text = "It reads every segment: checksums, order of offsets and epochs, the records of each batch, the "
+            "three\n"
+            "indexes against the log, producer snapshots, epochs, checkpoints, identities. An error is "
+            "something that\n"
+            "is wrong; a warning is something the next start of the broker repairs by itself. It fails when "
+            "there is an\n"
+            "error. On a terminal it shows how far it is.",
+    .examples = "klog verify /var/lib/klog\n"
+                "klog verify --quick /var/lib/klog/orders-0\n"
+                "klog verify --json /var/lib/klog | jq 'select(.level == \"error\")'",
+    .options = options,
+    .run = run,
+};

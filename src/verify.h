@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The offline check of a data directory: what it found and how much it read. Nothing is ever written. One
+ * thread.
+ *
+ * A finding is an error when bytes that ought to be right are not, and a warning when the next start of the
+ * broker puts it right without losing an acknowledged record (a torn tail or a lagging cache after an unclean
+ * stop).
+ */
+#ifndef KLOG_SRC_VERIFY_H
+#define KLOG_SRC_VERIFY_H
+
+#include "lib/base/uuid.h"
+#include "lib/store/epochs.h"
+#include "src/offline.h"
+#include "src/progress.h"
+
+enum finding { FINDING_ERROR, FINDING_WARNING };
+
+struct verify {
+    const struct args *args;
+    bool json, quick; /* quick: checksums and order only, no record is decoded */
+    bool clean;       /* the directory says it was stopped cleanly */
+    struct progress progress;
+    int64_t partitions, segments, batches, records, bytes;
+    int64_t errors, warnings;
+};
+
+/* Prints a finding: in `path` (a file or a directory), at byte `at` unless -1. */
+void verify_report(struct verify *v, enum finding f, const char *path, int64_t at, const char *fmt, ...)
+    PRINTF_LIKE(5, 6);
+
+/* One partition's directory; *ret_topic_id its topic id, zero when it has none. */
+void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_id);
+/* Bytes of all .log files below a partition's directory, for the progress bar. */
+int64_t verify_partition_bytes(const char *dir);
+
+/* What one segment hands to the next. */
+struct segment_facts {
+    int64_t base, end_offset;
+    int64_t text_base;  /* -1 unknown: its text index has no readable header */
+    int64_t text_bytes; /* -1 unknown: not all records were decoded */
+    bool last;          /* the partition's newest segment */
+};
+/* Walks the .log with its three indexes alongside. ret->base and ret->last are given. */
+void verify_segment(struct verify *v, const char *dir, const struct epochs *epochs,
+                    struct segment_facts *ret);
+
+#endif

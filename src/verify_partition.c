@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks one partition's directory: its segments in order and what they hand to each other, and the files
+ * that stand for the whole partition (checkpoint, leader epochs, producer snapshots, topic id).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/fsutil.h"
+#include "lib/base/mem.h"
+#include "lib/store/checkpoint.h"
+#include "lib/store/metafiles.h"
+#include "lib/store/producers.h"
+#include "src/verify.h"
+
+struct offsets {
+    int64_t *v;
+    size_t n;
+};
+
+static int offset_compare(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* Base offsets of the files with this suffix, ascending. 0 or -errno. */
+static int offsets_list(const char *dir, const char *suffix, struct offsets *ret)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *de;
+
+    *ret = (struct offsets){ 0 };
+    if (d == NULL)
+        return -errno;
+    while ((de = readdir(d)) != NULL) {
+        const char *found;
+        int64_t base;
+        if (!segment_name_parse(de->d_name, &base, &found) || strcmp(found, suffix) != 0)
+            continue;
+        ret->v = xreallocarray(ret->v, ret->n + 1, sizeof *ret->v);
+        ret->v[ret->n++] = base;
+    }
+    closedir(d);
+    if (ret->n > 0)
+        qsort(ret->v, ret->n, sizeof *ret->v, offset_compare);
+    return 0;
+}
+
+int64_t verify_partition_bytes(const char *dir)
+{
+    struct offsets logs;
+    int64_t total = 0;
+
+    if (offsets_list(dir, ".log", &logs) < 0)
+        return 0;
+    for (size_t i = 0; i < logs.n; i++) {
+        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 ".log", dir, logs.v[i]);
+        struct stat st;
+        if (stat(path, &st) == 0)
+            total += st.st_size;
+    }
+    free(logs.v);
+    return total;
+}
+
+/* ---- files of the whole partition ---- */
+/* Reads DIR/name: 1, 0 when it is not there, -1 after reporting why it cannot be read. */
+static int small_read(struct verify *v, const char *path, struct bytebuf *ret)
+{
+    int rc = fs_read_file(AT_FDCWD, path, OFFLINE_FILE_MAX, ret);
+
+    if (rc == -ENOENT)
+        return 0;
+    if (rc < 0)
+        verify_report(v, FINDING_ERROR, path, -1, "%s", strerror(-rc));
+    return rc < 0 ? -1 : 1;
+}
+
+static void epochs_check(struct verify *v, const char *dir, struct epochs *ret)
+{
+    CLEANUP(freep) char *path = xasprintf("%s/" EPOCHS_FILE, dir);
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+
+    if (small_read(v, path, &b) == 1 && !epochs_decode(slice_of(b.p, b.n), ret))
+        verify_report(v, FINDING_ERROR, path, -1, "it does not hold rising epochs and offsets");
+}
+
+static void topic_id_check(struct verify *v, const char *dir, struct uuid *ret)
+{
+    CLEANUP(freep) char *path = xasprintf("%s/" PARTITION_FILE, dir);
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    int rc = small_read(v, path, &b);
+
+    *ret = (struct uuid){ 0 };
+    if (rc == 0)
+        verify_report(v, FINDING_ERROR, path, -1, "it is missing");
+    else if (rc == 1 && !partition_metadata_decode(slice_of(b.p, b.n), ret))
+        verify_report(v, FINDING_ERROR, path, -1, "it holds no topic id");
+}
+
+static void checkpoint_check(struct verify *v, const char *dir, int64_t first, int64_t end)
+{
+    CLEANUP(freep) char *path = xasprintf("%s/" CHECKPOINT_FILE, dir);
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct checkpoint c;
+
+    if (small_read(v, path, &b) != 1)
+        return; /* a partition has none until its first flush */
+    if (!checkpoint_decode(slice_of(b.p, b.n), &c)) {
+        verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
+        return;
+    }
+    if (c.flushed.sum.end_offset > end)
+        verify_report(v, FINDING_ERROR, path, -1,
+                      "offsets below %" PRId64 " were on disk, but the log ends at %" PRId64,
+                      c.flushed.sum.end_offset, end);
+    if (c.hw > end)
+        verify_report(v, FINDING_ERROR, path, -1,
+                      "the high watermark %" PRId64 " is behind the log's end %" PRId64, c.hw, end);
+    if (c.start_offset < first || c.start_offset > end)
+        verify_report(v, FINDING_ERROR, path, -1, "the start offset %" PRId64 " is outside the log",
+                      c.start_offset);
+}
+
+static void snapshots_check(struct verify *v, const char *dir, int64_t end)
+{
+    struct offsets snapshots;
+
+    if (offsets_list(dir, ".producers", &snapshots) < 0)
+        return;
+    for (size_t i = 0; i < snapshots.n; i++) {
+        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 ".producers", dir, snapshots.v[i]);
+        CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+        struct producers ps = { 0 };
+        int64_t offset;
+        if (small_read(v, path, &b) != 1)
+            continue;
+        if (!producers_decode(slice_of(b.p, b.n), &ps, &offset))
+            verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
+        else if (offset != snapshots.v[i] || offset > end)
+            verify_report(v, FINDING_ERROR, path, -1, "it is of offset %" PRId64 ", the log ends at %" PRId64,
+                          offset, end);
+        producers_clear(&ps);
+    }
+    free(snapshots.v);
+}
+
+/* ---- segments ---- */
+static void neighbours_check(struct verify *v, const char *dir, const struct segment_facts *before,
+                             const struct segment_facts *after)
+{
+    CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 ".log", dir, after->base);
+
+    if (after->base < before->end_offset)
+        verify_report(v, FINDING_ERROR, path, -1,
+                      "it begins at offset %" PRId64 ", but the segment before ends at %" PRId64, after->base,
+                      before->end_offset);
+    else if (after->base > before->end_offset)
+        verify_report(v, FINDING_ERROR, path, -1, "offsets %" PRId64 "..%" PRId64 " are missing before it",
+                      before->end_offset, after->base - 1);
+    if (before->text_base >= 0 && before->text_bytes >= 0 && after->text_base >= 0 &&
+        after->text_base != before->text_base + before->text_bytes)
+        verify_report(v, FINDING_ERROR, path, -1,
+                      "its text begins at %" PRId64 ", but the segment before ends at %" PRId64,
+                      after->text_base, before->text_base + before->text_bytes);
+}
+
+/* Returns the end offset. */
+static int64_t segments_check(struct verify *v, const char *dir, const struct offsets *logs,
+                              const struct epochs *epochs)
+{
+    struct segment_facts before = { 0 }, facts = { 0 };
+
+    for (size_t i = 0; i < logs->n; i++) {
+        facts = (struct segment_facts){ .base = logs->v[i], .last = i + 1 == logs->n };
+        verify_segment(v, dir, epochs, &facts);
+        if (i > 0)
+            neighbours_check(v, dir, &before, &facts);
+        before = facts;
+    }
+    return facts.end_offset;
+}
+
+void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_id)
+{
+    CLEANUP(epochs_done) struct epochs epochs = { 0 };
+    struct offsets logs;
+    int rc = offsets_list(dir, ".log", &logs);
+
+    v->partitions++;
+    topic_id_check(v, dir, ret_topic_id);
+    if (rc < 0 || logs.n == 0) {
+        verify_report(v, FINDING_ERROR, dir, -1, "%s", rc < 0 ? strerror(-rc) : "it has no segment");
+        return;
+    }
+    epochs_check(v, dir, &epochs);
+    int64_t end = segments_check(v, dir, &logs, &epochs);
+    checkpoint_check(v, dir, logs.v[0], end);
+    snapshots_check(v, dir, end);
+    free(logs.v);
+}
