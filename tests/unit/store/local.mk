@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/storetest.h
-UNIT_TESTS += %D%/test_plog
+UNIT_TESTS += %D%/test_datadir %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_time
+%C%_test_datadir_SOURCES = %D%/test_datadir.c
+%C%_test_datadir_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_datadir_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_plog_SOURCES = %D%/test_plog.c
 %C%_test_plog_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_plog_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
-UNIT_TESTS += %D%/test_recover
 %C%_test_recover_SOURCES = %D%/test_recover.c
 %C%_test_recover_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_recover_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_retain_SOURCES = %D%/test_retain.c
+%C%_test_retain_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_retain_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_text_SOURCES = %D%/test_text.c
+%C%_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_text_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_time_SOURCES = %D%/test_time.c
+%C%_test_time_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_time_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
