@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories: looking names up, and listing them; see lookup.c and dir.c. Loop's thread. */
+#ifndef KLOG_FUSE_DIR_H
+#define KLOG_FUSE_DIR_H
+
+#include "fuse/fuse_api.h"
+#include "fuse/node.h"
+#include "fuse/topics.h"
+
+struct handle;
+struct dir_list;
+
+/* ---- look-up ---- */
+struct lookup {
+    /* rc 0 and a referenced node, which the callee gives back; or -errno (-ENOENT: no such name). */
+    void (*cb)(struct lookup *l, int rc, struct node *n);
+    struct mount *mount;
+    struct node *parent; /* owned reference while it runs */
+    char *name;
+    struct view view;
+    int32_t partition;
+    int64_t max_age_ms;
+    struct topics_wait metadata;
+};
+/* max_age_ms: how old the metadata may be. cb may run before this returns. */
+void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const char *name,
+                  int64_t max_age_ms);
+
+/* What the kernel is told of a node, from what is known; nobody is asked. */
+void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret);
+/* Answers a LOOKUP, MKDIR or MKNOD and counts the look-up. */
+void entry_reply(struct mount *m, struct node *n, fuse_req_t req);
+
+/* ---- listing ---- */
+void dir_list_free(struct dir_list *d); /* NULL is fine */
+void dir_read(struct handle *h, fuse_req_t req, size_t size, off_t off, bool plus);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Getting the text at a position: find the batch that holds it (only when neither the chunk before nor the
+ * ends tell), fetch from there, render into chunks. Several reads at one place share one fetch. Loop's
+ * thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fuse/mount.h"
+#include "fuse/pfile.h"
+#include "lib/base/mem.h"
+#include "lib/client/fetch.h"
+/* Batches without text (markers, compacted away) that one fetch may step over before it gives up. */
+#define FETCH_STEPS_MAX 1000
+
+LIST_HEAD(fetch_wait_list, fetch_wait);
+
+struct fetch {
+    struct pfile *file; /* owned reference */
+    int64_t at;         /* asked for: text position */
+    int64_t start;      /* text position of `offset` */
+    int64_t offset;
+    int32_t max_bytes;
+    int steps;
+    int64_t deadline_ms;
+    struct fetch_wait_list waiting;
+    LIST_ENTRY(fetch) link;
+    struct client_fetch fetch;
+    struct client_call find;
+    struct klog_find_text_request find_body;
+};
+
+static void fetch_send(struct fetch *x);
+
+static void fetch_done(struct fetch *x, int rc)
+{
+    struct fetch_wait *w;
+    LIST_REMOVE(x, link);
+    while ((w = LIST_FIRST(&x->waiting)) != NULL) {
+        LIST_REMOVE(w, link);
+        w->cb(w, rc);
+    }
+    pfile_unref(x->file);
+    free(x);
+}
+
+static int rc_of_kerr(enum kerr err)
+{
+    if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+        return -ENOENT;
+    return err == KERR_OFFSET_OUT_OF_RANGE ? -ERANGE : -kerr_errno(err);
+}
+
+/* ---- fetch ---- */
+
+/* Moves on behind what is here already. */
+static bool fetch_step_over_known(struct fetch *x)
+{
+    const struct chunk *k;
+    bool moved = false;
+    while ((k = chunk_find(&x->file->mount->texts, &x->file->chunks, x->start)) != NULL) {
+        x->start = chunk_end(k);
+        x->offset = k->next_offset;
+        moved = true;
+    }
+    return moved;
+}
+
+static void fetch_keep(struct fetch *x, const struct client_fetched *got)
+{
+    struct pfile *f = x->file;
+    int64_t limit = got->last_stable_offset >= 0 ? got->last_stable_offset : got->high_watermark;
+    int64_t next = x->offset;
+    if (fetch_step_over_known(x)) { /* another fetch was faster */
+        fetch_send(x);
+        return;
+    }
+    int rc = chunk_add(&f->mount->texts, &f->chunks, x->start, x->offset, limit, got->batches, &next);
+    if (rc != 1) {
+        fetch_done(x, rc);
+    } else if (next > x->offset && ++x->steps < FETCH_STEPS_MAX) {
+        x->offset = next; /* records without text: markers, or what compaction left */
+        fetch_send(x);
+    } else {
+        /* The ends promised text that the log does not give: old ends, or a broker that loses data. */
+        fetch_done(x, -ERANGE);
+    }
+}
+
+static void on_fetched(struct client_fetch *cf, int rc, const struct client_fetched *got)
+{
+    struct fetch *x = cf->user;
+    if (rc == 0)
+        rc = rc_of_kerr(got->err);
+    if (rc != 0)
+        fetch_done(x, rc);
+    else
+        fetch_keep(x, got);
+}
+
+static void fetch_send(struct fetch *x)
+{
+    fetch_step_over_known(x);
+    if (x->start > x->at) {
+        fetch_done(x, 0);
+        return;
+    }
+    x->fetch = (struct client_fetch){ .topic = pfile_topic(x->file),
+                                      .partition = pfile_partition(x->file),
+                                      .offset = x->offset,
+                                      .max_bytes = x->max_bytes,
+                                      .deadline_ms = x->deadline_ms,
+                                      .cb = on_fetched,
+                                      .user = x };
+    client_fetch(x->file->mount->client, &x->fetch);
+}
+
+/* ---- find ---- */
+
+static enum kerr judge_find(struct client_call *call, int16_t version, const void *response)
+{
+    const struct klog_find_text_response *resp = response;
+    (void)call;
+    (void)version;
+    return resp->error_code;
+}
+
+static void on_found(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+{
+    struct fetch *x = call->user;
+    const struct klog_find_text_response *resp = response;
+    const struct ends *e = &x->file->ends;
+    (void)err;
+    (void)version;
+    if (rc == 0)
+        rc = rc_of_kerr(resp->error_code);
+    if (rc == 0 && (resp->text_position < 0 || resp->text_position > x->at || resp->base_offset < 0))
+        rc = -EIO;
+    if (rc != 0) {
+        fetch_done(x, rc);
+        return;
+    }
+    x->start = resp->text_position;
+    x->offset = resp->base_offset;
+    if (x->offset < e->start_offset) { /* the log begins inside this batch */
+        x->start = e->start_text;
+        x->offset = e->start_offset;
+    }
+    fetch_send(x);
+}
+
+static void find_send(struct fetch *x)
+{
+    wire_defaults(&wire_klog_find_text_request, &x->find_body);
+    x->find_body.topic = kstr_of(pfile_topic(x->file));
+    x->find_body.partition = pfile_partition(x->file);
+    x->find_body.by = 0;
+    x->find_body.value = x->at;
+    x->find = (struct client_call){ .target = TARGET_LEADER,
+                                    .topic = pfile_topic(x->file),
+                                    .partition = pfile_partition(x->file),
+                                    .request = &wire_klog_find_text_request,
+                                    .body = &x->find_body,
+                                    .max_version = -1,
+                                    .deadline_ms = x->deadline_ms,
+                                    .judge = judge_find,
+                                    .cb = on_found,
+                                    .user = x };
+    client_call(x->file->mount->client, &x->find);
+}
+
+/* ---- the two together ---- */
+
+/* The offset at a position, without asking. */
+static bool offset_known(struct pfile *f, int64_t at, int64_t *ret)
+{
+    const struct chunk *before = chunk_before(&f->chunks, at);
+    if (before != NULL && before->next_offset >= f->ends.start_offset)
+        *ret = before->next_offset;
+    else if (at == f->ends.start_text)
+        *ret = f->ends.start_offset;
+    else
+        return false;
+    return true;
+}
+
+static struct fetch *fetch_at(struct pfile *f, int64_t at)
+{
+    struct fetch *x;
+    LIST_FOREACH (x, &f->fetches, link) {
+        if (x->at == at)
+            return x;
+    }
+    return NULL;
+}
+
+void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w)
+{
+    struct fetch *x = fetch_at(f, at);
+    bool begin = x == NULL;
+    if (begin) {
+        x = xcalloc(1, sizeof *x);
+        x->file = pfile_ref(f);
+        x->at = x->start = at;
+        x->max_bytes = max_bytes;
+        x->deadline_ms = mount_deadline_ms(f->mount);
+        LIST_INIT(&x->waiting);
+        LIST_INSERT_HEAD(&f->fetches, x, link);
+    }
+    if (w != NULL)
+        LIST_INSERT_HEAD(&x->waiting, w, link);
+    if (!begin)
+        return;
+    if (offset_known(f, at, &x->offset))
+        fetch_send(x);
+    else
+        find_send(x);
+}

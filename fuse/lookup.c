@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a name in a directory to a node: topics by the broker's metadata, partitions by their number, views by
+ * the grammar of view.c. Looking never creates anything. Loop's thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse/dir.h"
+#include "fuse/mount.h"
+#include "fuse/page.h"
+#include "fuse/pfile_attr.h"
+#include "lib/base/mem.h"
+
+static void lookup_end(struct lookup *l, int rc, struct node *n)
+{
+    struct node *parent = l->parent;
+    struct mount *m = l->mount;
+    free(l->name);
+    l->name = NULL;
+    l->cb(l, rc, n);
+    node_unref(m, parent);
+}
+
+static void lookup_found(struct lookup *l, enum node_kind kind, struct topic *topic, int32_t partition)
+{
+    lookup_end(l, 0, node_get(l->mount, l->parent, l->name, kind, topic, &l->view, partition));
+}
+
+static void on_topic(struct topics_wait *w, int rc)
+{
+    struct lookup *l = container_of(w, struct lookup, metadata);
+    if (rc != 0) {
+        lookup_end(l, rc, NULL);
+        return;
+    }
+    struct topic *t = topic_of(l->mount, client_topic(l->mount->client, l->name));
+    lookup_found(l, NODE_TOPIC, t, -1);
+    topic_unref(t);
+}
+
+static void on_partitions(struct topics_wait *w, int rc)
+{
+    struct lookup *l = container_of(w, struct lookup, metadata);
+    struct topic *t = l->parent->topic;
+    const struct client_topic *ct = rc == 0 ? client_topic(l->mount->client, t->name) : NULL;
+    if (rc == 0 && (t->gone || ct == NULL))
+        rc = -ENOENT;
+    if (rc != 0) {
+        lookup_end(l, rc, NULL);
+    } else if (l->partition < ct->n_partitions) {
+        enum node_kind kind = (l->view.parts & VIEW_FOLLOW) != 0 ? NODE_STREAM : NODE_PARTITION;
+        lookup_found(l, kind, NULL, l->partition);
+    } else if (l->max_age_ms > 0) { /* it may have been made a moment ago */
+        l->max_age_ms = 0;
+        topics_ask(l->mount, &l->metadata, t->name, 0);
+    } else {
+        lookup_end(l, -ENOENT, NULL);
+    }
+}
+
+static void lookup_in_root(struct lookup *l)
+{
+    if (strcmp(l->name, ".status") == 0) {
+        lookup_found(l, NODE_CLUSTER_STATUS, NULL, -1);
+    } else if (!topic_name_ok(l->name)) {
+        lookup_end(l, -ENOENT, NULL);
+    } else {
+        l->metadata.cb = on_topic;
+        topics_ask(l->mount, &l->metadata, l->name, l->max_age_ms);
+    }
+}
+
+/* Files that stand beside the partitions; -1: none. */
+static int fixed_kind(const struct node *dir, const char *name)
+{
+    if (dir->view.parts == 0 && strcmp(name, ".config") == 0)
+        return NODE_TOPIC_CONFIG;
+    if (dir->view.parts == 0 && strcmp(name, ".status") == 0)
+        return NODE_TOPIC_STATUS;
+    return strcmp(name, "any") == 0 ? NODE_ANY : -1;
+}
+
+static void lookup_in_topic(struct lookup *l)
+{
+    struct node *dir = l->parent;
+    int kind = fixed_kind(dir, l->name);
+    if (dir->topic->gone) {
+        lookup_end(l, -ENOENT, NULL);
+    } else if (kind >= 0) {
+        lookup_found(l, (enum node_kind)kind, NULL, -1);
+    } else if (partition_name_parse(l->name, &l->partition)) {
+        l->metadata.cb = on_partitions;
+        topics_ask(l->mount, &l->metadata, dir->topic->name, l->max_age_ms);
+    } else if (view_enter(&dir->view, l->name, &l->view) && view_is_built(&l->view)) {
+        lookup_found(l, NODE_TOPIC, NULL, -1);
+    } else {
+        lookup_end(l, -ENOENT, NULL);
+    }
+}
+
+void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const char *name,
+                  int64_t max_age_ms)
+{
+    l->mount = m;
+    l->parent = node_ref(parent);
+    l->name = xstrdup(name);
+    l->view = parent->view;
+    l->partition = -1;
+    l->max_age_ms = max_age_ms;
+    if (parent->kind == NODE_ROOT)
+        lookup_in_root(l);
+    else if (parent->kind == NODE_TOPIC)
+        lookup_in_topic(l);
+    else
+        lookup_end(l, -ENOTDIR, NULL);
+}
+
+void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
+{
+    *ret = (struct fuse_entry_param){ .ino = n->ino, .entry_timeout = ENTRY_VALID_S };
+    if (n->pfile != NULL && n->kind == NODE_PARTITION)
+        pfile_fill_stat(m, n, &ret->attr);
+    else
+        node_fill_stat(m, n, &ret->attr);
+    if (n->page != NULL)
+        ret->attr.st_size = (off_t)page_size(n->page);
+    if (node_is_dir(n))
+        ret->attr_timeout = ENTRY_VALID_S;
+}
+
+void entry_reply(struct mount *m, struct node *n, fuse_req_t req)
+{
+    struct fuse_entry_param e;
+    entry_fill(m, n, &e);
+    node_looked_up(n);
+    if (fuse_reply_entry(req, &e) == -ENOENT)
+        node_forget(m, n, 1);
+}

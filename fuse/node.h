@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inodes. A node is one path of the mount that the kernel, an open file or a pending request knows; its
+ * number is a hash of cluster, topic id and path, so it is the same on every mount and after a restart.
+ * Loop's thread only.
+ *
+ * N1: there is never more than one node for a path. N2: a node lives while its references are above 0; the
+ * kernel's look-ups together hold one, each open file and each pending request hold one.
+ */
+#ifndef KLOG_FUSE_NODE_H
+#define KLOG_FUSE_NODE_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "fuse/view.h"
+
+struct mount;
+struct topic;
+struct pfile;
+struct page;
+struct file_ops;
+
+enum node_kind {
+    NODE_ROOT,
+    NODE_CLUSTER_STATUS, /* /.status */
+    NODE_TOPIC,          /* a topic, or a view of it: a directory of partitions */
+    NODE_TOPIC_STATUS,   /* TOPIC/.status */
+    NODE_TOPIC_CONFIG,   /* TOPIC/.config */
+    NODE_PARTITION,      /* pN: a file with every position */
+    NODE_STREAM,         /* follow/pN: reads wait for more */
+    NODE_ANY,            /* any: append, klog chooses the partition */
+};
+
+struct node {
+    uint64_t ino;
+    enum node_kind kind;
+    int refs;
+    uint64_t nlookup;    /* what the kernel counts; > 0 holds one of refs */
+    struct topic *topic; /* owned reference; NULL above topics */
+    struct view view;
+    int32_t partition;   /* -1: not a partition */
+    struct pfile *pfile; /* owned reference; partitions and streams */
+    struct page *page;   /* owned; the texts .status and .config */
+    UT_hash_handle by_ino, by_path;
+    char path[]; /* "/orders/follow/p0"; the key holds topic ids instead of names */
+};
+
+struct node_table {
+    struct node *by_ino, *by_path;
+};
+
+void nodes_init(struct mount *m); /* makes the root, which is never freed before nodes_done */
+void nodes_done(struct mount *m);
+struct node *node_find(struct mount *m, uint64_t ino); /* KCHECKs: the kernel only names what it was given */
+/* The node of `name` in `parent`, found or made, with a reference for the caller. topic: of a topic's
+ * directory below the root (a reference is taken), else the parent's. */
+struct node *node_get(struct mount *m, struct node *parent, const char *name, enum node_kind kind,
+                      struct topic *topic, const struct view *view, int32_t partition);
+/* The number that the node would have, for directory listings. */
+uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic);
+struct node *node_ref(struct node *n);
+void node_unref(struct mount *m, struct node *n);
+/* The kernel was told of the node once more; or forgets it n times. */
+void node_looked_up(struct node *n);
+void node_forget(struct mount *m, struct node *n, uint64_t times);
+
+static inline bool node_is_dir(const struct node *n)
+{
+    return n->kind == NODE_ROOT || n->kind == NODE_TOPIC;
+}
+/* What programs are told to read and write at once: FUSE is much faster in large pieces. */
+#define NODE_BLOCK_SIZE (128 * 1024)
+/* Everything of st but size, blocks and times of files that have their own. */
+void node_fill_stat(const struct mount *m, const struct node *n, struct stat *ret);
+
+#endif

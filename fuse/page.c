@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts made on demand; see page.h. Loop's thread. */
+#include "fuse/page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fuse/file.h"
+#include "fuse/mount.h"
+#include "fuse/pfile_read.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+
+#define PAGE_VALID_MS 1000
+
+struct page {
+    struct mount *mount;
+    struct node *node;
+    struct rcbuf *text;            /* NULL: never made */
+    int64_t made_ms, made_wall_ms; /* 0: to be made anew */
+    bool making;
+    LIST_HEAD(, page_wait) waiting;
+};
+
+struct page *page_new(struct mount *m, struct node *n)
+{
+    struct page *p = xcalloc(1, sizeof *p);
+    p->mount = m;
+    p->node = n;
+    p->made_wall_ms = m->started_wall_ms;
+    LIST_INIT(&p->waiting);
+    return p;
+}
+
+void page_free(struct page *p)
+{
+    if (p == NULL)
+        return;
+    KCHECK(!p->making && LIST_EMPTY(&p->waiting));
+    rcbuf_unref(p->text);
+    free(p);
+}
+
+struct mount *page_mount(const struct page *p)
+{
+    return p->mount;
+}
+
+struct node *page_node(const struct page *p)
+{
+    return p->node;
+}
+
+size_t page_size(const struct page *p)
+{
+    return p->text == NULL ? 0 : p->text->n;
+}
+
+void page_expire(struct page *p)
+{
+    p->made_ms = 0;
+}
+
+void page_made(struct page *p, int rc, struct bytebuf *text)
+{
+    struct page_wait *w;
+    KCHECK(p->making);
+    p->making = false;
+    if (rc == 0) {
+        rcbuf_unref(p->text);
+        p->text = rcbuf_take(text);
+        p->made_ms = loop_now_ms(p->mount->loop);
+        p->made_wall_ms = clock_wall_ms();
+    }
+    while ((w = LIST_FIRST(&p->waiting)) != NULL) {
+        LIST_REMOVE(w, link);
+        w->cb(w, rc);
+    }
+    node_unref(p->mount, p->node); /* of page_ask; may free p */
+}
+
+void page_ask(struct page *p, struct page_wait *w)
+{
+    if (p->text != NULL && p->made_ms > 0 && p->made_ms + PAGE_VALID_MS > loop_now_ms(p->mount->loop)) {
+        w->cb(w, 0);
+        return;
+    }
+    LIST_INSERT_HEAD(&p->waiting, w, link);
+    if (p->making)
+        return;
+    p->making = true;
+    node_ref(p->node);
+    switch (p->node->kind) {
+    case NODE_TOPIC_CONFIG:
+        page_make_config(p);
+        return;
+    case NODE_TOPIC_STATUS:
+        page_make_topic_status(p);
+        return;
+    default:
+        KCHECK(p->node->kind == NODE_CLUSTER_STATUS);
+        page_make_cluster_status(p);
+    }
+}
+
+/* ---- as a file ---- */
+
+struct page_op {
+    struct request r;
+    struct node *n;   /* owned reference */
+    struct handle *h; /* NULL: getattr. Owned reference */
+    struct page_wait wait;
+};
+
+static void page_reply_attr(struct page_op *op)
+{
+    struct stat st;
+    struct page *p = op->n->page;
+    node_fill_stat(op->r.mount, op->n, &st);
+    st.st_size = (off_t)page_size(p);
+    st.st_blocks = (st.st_size + 511) / 512;
+    st.st_mtim.tv_sec = p->made_wall_ms / 1000;
+    st.st_mtim.tv_nsec = p->made_wall_ms % 1000 * 1000000;
+    request_attr(&op->r, &st, 0);
+}
+
+static void page_reply_open(struct page_op *op, int rc)
+{
+    fuse_req_t req = request_take(&op->r);
+    if (req == NULL || rc != 0) {
+        if (req != NULL)
+            fuse_reply_err(req, pfile_errno(rc));
+        handle_drop(op->h);
+    } else {
+        op->h->text = rcbuf_ref(op->n->page->text);
+        handle_reply_open(op->h, req);
+    }
+    handle_unref(op->h);
+}
+
+static void on_page(struct page_wait *w, int rc)
+{
+    struct page_op *op = container_of(w, struct page_op, wait);
+    struct mount *m = op->r.mount;
+    if (op->h != NULL)
+        page_reply_open(op, rc);
+    else if (rc != 0)
+        request_err(&op->r, pfile_errno(rc));
+    else
+        page_reply_attr(op);
+    node_unref(m, op->n);
+    free(op);
+}
+
+static void page_begin(struct mount *m, struct node *n, struct handle *h, fuse_req_t req)
+{
+    struct page_op *op = xcalloc(1, sizeof *op);
+    op->n = node_ref(n);
+    op->h = h == NULL ? NULL : handle_ref(h);
+    op->wait.cb = on_page;
+    request_begin(&op->r, m, req, NULL);
+    page_ask(n->page, &op->wait);
+}
+
+void page_getattr(struct mount *m, struct node *n, fuse_req_t req)
+{
+    page_begin(m, n, NULL, req);
+}
+
+void page_open(struct handle *h, fuse_req_t req)
+{
+    if ((h->flags & O_ACCMODE) == O_WRONLY)
+        handle_reply_open(h, req);
+    else
+        page_begin(h->mount, h->node, h, req);
+}
+
+void page_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    (void)fi;
+    size_t n = h->text == NULL ? 0 : h->text->n;
+    if ((uint64_t)off >= n)
+        fuse_reply_buf(req, NULL, 0);
+    else
+        fuse_reply_buf(req, (const char *)h->text->p + off, MIN(size, n - (size_t)off));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small texts that are made when somebody looks: .status and .config. A text is made anew when it is older
+ * than a second; getattr and open use the same one, so size and content agree. Loop's thread.
+ */
+#ifndef KLOG_FUSE_PAGE_H
+#define KLOG_FUSE_PAGE_H
+
+#include <sys/queue.h>
+
+#include "fuse/fuse_api.h"
+#include "lib/base/buf.h"
+
+struct mount;
+struct node;
+struct handle;
+struct page;
+
+struct page_wait {
+    void (*cb)(struct page_wait *w, int rc); /* rc: 0 or -errno */
+    LIST_ENTRY(page_wait) link;              /* private */
+};
+
+struct page *page_new(struct mount *m, struct node *n);
+void page_free(struct page *p); /* NULL is fine; nobody may wait */
+/* cb when the text is there and new enough; may run before this returns. */
+void page_ask(struct page *p, struct page_wait *w);
+/* The text as it was made last; empty before. */
+size_t page_size(const struct page *p);
+void page_expire(struct page *p); /* what it says has changed */
+
+/* What makes a text; each ends with page_made exactly once. */
+void page_make_config(struct page *p);       /* config_file.c */
+void page_make_topic_status(struct page *p); /* status_file.c */
+void page_make_cluster_status(struct page *p);
+/* Takes the bytes of text (when rc is 0). */
+void page_made(struct page *p, int rc, struct bytebuf *text);
+struct mount *page_mount(const struct page *p);
+struct node *page_node(const struct page *p);
+
+/* file_ops of such files */
+void page_getattr(struct mount *m, struct node *n, fuse_req_t req);
+void page_open(struct handle *h, fuse_req_t req);
+void page_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi);
+
+#endif

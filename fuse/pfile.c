@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a partition file and its base (rule P1 of pfile.h). Loop's thread. */
+#include "fuse/pfile.h"
+
+#include <stdlib.h>
+
+#include "fuse/mount.h"
+#include "fuse/watch.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
+{
+    struct pfile_key key = { t, partition };
+    struct pfile *f;
+    HASH_FIND(hh, m->pfiles, &key, sizeof key, f);
+    if (f != NULL)
+        return pfile_ref(f);
+    f = xcalloc(1, sizeof *f);
+    f->key = (struct pfile_key){ topic_ref(t), partition };
+    f->mount = m;
+    f->refs = 1;
+    f->watched_end = -1;
+    STAILQ_INIT(&f->ends_waiting);
+    chunk_list_init(&f->chunks);
+    LIST_INIT(&f->fetches);
+    LIST_INIT(&f->tails_waiting);
+    LIST_INIT(&f->parked);
+    LIST_INIT(&f->polled);
+    HASH_ADD(hh, m->pfiles, key, sizeof f->key, f);
+    return f;
+}
+
+struct pfile *pfile_ref(struct pfile *f)
+{
+    f->refs++;
+    return f;
+}
+
+void pfile_unref(struct pfile *f)
+{
+    if (f == NULL || --f->refs > 0)
+        return;
+    KCHECK(f->opens == 0 && LIST_EMPTY(&f->parked) && LIST_EMPTY(&f->tails_waiting) &&
+           LIST_EMPTY(&f->fetches));
+    struct mount *m = f->mount;
+    watch_drop(m->watch, f);
+    chunk_list_clear(&m->texts, &f->chunks);
+    HASH_DEL(m->pfiles, f);
+    topic_unref(f->key.topic);
+    free(f);
+}
+
+void pfile_opened(struct pfile *f)
+{
+    f->opens++;
+}
+
+void pfile_closed(struct pfile *f)
+{
+    KINVARIANT("P1", f->opens > 0);
+    if (--f->opens == 0)
+        f->based = false;
+}
+
+int64_t pfile_base(struct pfile *f)
+{
+    KCHECK(f->ends_known);
+    if (f->based)
+        return f->base;
+    f->base = f->ends.start_text;
+    f->based = f->opens > 0;
+    return f->base;
+}
+
+int64_t pfile_size(struct pfile *f)
+{
+    return MAX(f->ends.end_text - pfile_base(f), 0); /* a log that lost its end must not make it negative */
+}

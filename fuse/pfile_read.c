@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a partition by position. A read is answered in full unless the file ends in it, straight from
+ * chunks; what is missing is fetched first, and for a reader that goes straight on the next chunks are
+ * fetched while it reads this one. End of file is told only after asking (P2). Loop's thread.
+ */
+#include "fuse/pfile_read.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "fuse/file.h"
+#include "fuse/mount.h"
+#include "fuse/pfile.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+#define READ_IOVS_MAX 256
+/* What is fetched for a reader that jumps about, for one that may go on, and for one that does. */
+#define FETCH_RANDOM_BYTES     (64 * 1024)
+#define FETCH_FIRST_BYTES      (256 * 1024)
+#define FETCH_SEQUENTIAL_BYTES (1024 * 1024)
+/* Chunks that are held ready in front of a sequential reader. */
+#define READ_AHEAD_CHUNKS 2
+/* Fetches and questions one read may need; more means that broker and log contradict each other. */
+#define READ_STEPS_MAX 64
+
+struct read_op {
+    struct request r;
+    struct handle *h; /* owned reference */
+    int64_t off;
+    size_t size;
+    bool sequential;
+    bool asked; /* the ends are newer than the read */
+    int steps;
+    struct tails_wait tails;
+    struct ends_wait ends;
+    struct fetch_wait fetch;
+};
+
+static void read_step(struct read_op *op);
+
+int pfile_errno(int rc)
+{
+    switch (rc) {
+    case 0:
+    case -ETIMEDOUT:
+    case -EACCES:
+    case -ENOSPC:
+    case -EMSGSIZE:
+    case -EINVAL:
+    case -EINTR:
+    case -EDQUOT:
+        return -rc;
+    case -ENOENT:
+        return ESTALE;
+    case -EAGAIN:
+        return ETIMEDOUT;
+    default:
+        return EIO;
+    }
+}
+
+static void read_free(struct read_op *op)
+{
+    handle_unref(op->h);
+    free(op);
+}
+
+static void read_fail(struct read_op *op, int rc)
+{
+    request_err(&op->r, pfile_errno(rc));
+    read_free(op);
+}
+
+/* Keeps the next chunks ready while the reader works on this one. */
+static void read_ahead(struct pfile *f, int64_t edge)
+{
+    const struct chunk *k;
+    for (int i = 0; i < READ_AHEAD_CHUNKS; i++) {
+        if ((k = chunk_find(&f->mount->texts, &f->chunks, edge)) == NULL)
+            break;
+        edge = chunk_end(k);
+        if (i + 1 == READ_AHEAD_CHUNKS)
+            return;
+    }
+    if (edge < f->ends.end_text && edge >= f->ends.start_text)
+        fetch_text(f, edge, FETCH_SEQUENTIAL_BYTES, NULL);
+}
+
+static void read_finish(struct read_op *op, int64_t at, const struct iovec *iov, int iovs, size_t got)
+{
+    struct handle *h = op->h;
+    fuse_req_t req = request_take(&op->r);
+    if (req != NULL) {
+        h->run = op->sequential ? h->run + (int64_t)got : (int64_t)got;
+        h->next_off = op->off + (int64_t)got;
+        fuse_reply_iov(req, iov, iovs);
+        if (op->sequential && h->run > FETCH_RANDOM_BYTES && got > 0)
+            read_ahead(h->node->pfile, at + (int64_t)got);
+    }
+    read_free(op);
+}
+
+static void on_read_ends(struct ends_wait *w, int rc)
+{
+    struct read_op *op = container_of(w, struct read_op, ends);
+    if (rc != 0) {
+        read_fail(op, rc);
+        return;
+    }
+    op->asked = true;
+    read_step(op);
+}
+
+static void on_read_fetched(struct fetch_wait *w, int rc)
+{
+    struct read_op *op = container_of(w, struct read_op, fetch);
+    if (rc == -ERANGE) { /* retention was faster: look where the log begins now */
+        op->asked = false;
+        op->h->node->pfile->ends_ns = 0;
+        ends_ask(op->h->node->pfile, &op->ends);
+    } else if (rc != 0) {
+        read_fail(op, rc);
+    } else {
+        read_step(op);
+    }
+}
+
+static int32_t fetch_size(const struct read_op *op)
+{
+    if (!op->sequential)
+        return (int32_t)MIN(MAX(2 * op->size, (size_t)FETCH_RANDOM_BYTES), (size_t)FETCH_SEQUENTIAL_BYTES);
+    return op->h->run > 0 ? FETCH_SEQUENTIAL_BYTES : FETCH_FIRST_BYTES;
+}
+
+/* The text position of the read. A sequential reader goes on behind what retention took from under it. */
+static int64_t read_place(struct read_op *op, struct pfile *f)
+{
+    struct handle *h = op->h;
+    if (!op->sequential)
+        h->skip = 0;
+    return pfile_base(f) + op->off + h->skip;
+}
+
+static void read_step(struct read_op *op)
+{
+    struct pfile *f = op->h->node->pfile;
+    struct iovec iov[READ_IOVS_MAX];
+    int iovs = 0;
+    if (!request_is_open(&op->r) || ++op->steps > READ_STEPS_MAX) {
+        read_fail(op, -EIO);
+        return;
+    }
+    if (!f->ends_known) {
+        ends_ask(f, &op->ends);
+        return;
+    }
+    int64_t at = read_place(op, f);
+    size_t got = chunk_gather(&f->mount->texts, &f->chunks, at, op->size, iov, READ_IOVS_MAX, &iovs);
+    int64_t next = at + (int64_t)got;
+    bool at_end = next >= f->ends.end_text, gone = next < f->ends.start_text;
+    if (got == op->size || iovs == READ_IOVS_MAX || (at_end && op->asked) || (gone && got > 0)) {
+        read_finish(op, at, iov, iovs, got);
+    } else if (gone) {
+        op->h->skip += f->ends.start_text - next;
+        read_step(op);
+    } else if (at_end) {
+        ends_ask(f, &op->ends);
+    } else {
+        fetch_text(f, next, fetch_size(op), &op->fetch);
+    }
+}
+
+static void on_read_tails(struct tails_wait *w)
+{
+    read_step(container_of(w, struct read_op, tails));
+}
+
+void pfile_read(struct handle *h, fuse_req_t req, size_t size, off_t off)
+{
+    struct read_op *op = xcalloc(1, sizeof *op);
+    op->h = handle_ref(h);
+    op->off = MIN(off, INT64_MAX / 4); /* no log is that long, and sums must not overflow */
+    op->size = size;
+    op->sequential = off == h->next_off;
+    op->tails.cb = on_read_tails;
+    op->ends.cb = on_read_ends;
+    op->fetch.cb = on_read_fetched;
+    request_begin(&op->r, h->mount, req, NULL);
+    tails_ask(h->node->pfile, &op->tails);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waking inotify watchers of files that grew elsewhere: the kernel only tells of changes made through this
+ * mount, so a thread of its own makes one that changes nothing (mtime now), which its watchers see as
+ * IN_MODIFY. That call comes back to this process as a request and may wait for an append to the same file;
+ * hence the thread.
+ */
+#ifndef KLOG_FUSE_POKE_H
+#define KLOG_FUSE_POKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct poke;
+
+struct poke *poke_new(const char *mountpoint);
+void poke_stop(struct poke *p); /* pokes no more */
+void poke_free(struct poke *p); /* joins: the mount must be gone or still be served by somebody else */
+/* Loop's thread: pokes TOPIC/pN soon. */
+void poke_file(struct poke *p, const char *topic, int32_t partition);
+/* Does the request come from the thread? p may be NULL. */
+bool poke_is_caller(const struct poke *p, pid_t pid);
+
+#endif

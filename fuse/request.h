@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kernel request that is answered later. Loop's thread only. Rules:
+ * Q1: every request is answered exactly once, whatever happens to what it waits for: the result, a time-out,
+ * an interrupt and the end of the mount all come here, the first answers, the others find it answered. Q2: an
+ * interrupted request is answered at once with EINTR (the default), while what was begun for it goes on and
+ * ends by its own deadline; so nobody in the kernel ever waits unkillably.
+ */
+#ifndef KLOG_FUSE_REQUEST_H
+#define KLOG_FUSE_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+
+#include "fuse/fuse_api.h"
+#include "lib/base/slice.h"
+
+struct mount;
+
+struct request {
+    struct mount *mount;
+    fuse_req_t req; /* NULL: answered */
+    void (*interrupted)(struct request *r);
+    bool starting, early;      /* the interrupt came before the request */
+    TAILQ_ENTRY(request) link; /* mount->requests, while it is not answered */
+};
+TAILQ_HEAD(request_list, request);
+
+/* interrupted: NULL for the default, which answers EINTR. It may run before this returns. */
+void request_begin(struct request *r, struct mount *m, fuse_req_t req,
+                   void (*interrupted)(struct request *r));
+bool request_is_open(const struct request *r);
+/* Hands the kernel's request out for a reply; NULL when it was answered already. */
+fuse_req_t request_take(struct request *r);
+
+/* Answers; nothing happens when it was answered already. err: positive or negative errno, 0 for success. */
+void request_err(struct request *r, int err);
+void request_buf(struct request *r, const void *p, size_t n);
+void request_written(struct request *r, size_t n);
+void request_attr(struct request *r, const struct stat *st, double valid_s);
+/* EINTR to everything that still waits (at the end of the mount). */
+void requests_end(struct mount *m);
+
+#endif

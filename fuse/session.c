@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mount's life. Start: clients, a first look at the cluster, mount. Run: one epoll loop for the kernel's
+ * requests and the brokers' answers. End, by signal or by umount: waiting reads see end of file, unfinished
+ * last lines are sent, what is on its way is waited for (within the time-out), then the mount goes, lazily if
+ * it is busy. Loop's thread.
+ */
+#include "fuse/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "fuse/file.h"
+#include "fuse/ops.h"
+#include "fuse/pfile.h"
+#include "fuse/pfile_write.h"
+#include "fuse/poke.h"
+#include "fuse/statfs.h"
+#include "fuse/stream.h"
+#include "fuse/topics.h"
+#include "fuse/watch.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/client/sync.h"
+
+/* Requests of the kernel that are taken in before the brokers' answers get their turn. */
+#define REQUESTS_A_ROUND 64
+#define WORKER_THREADS   2
+#define END_POLL_MS      5
+
+/* ---- the kernel's requests ---- */
+
+static void session_stop(struct mount *m);
+
+static void on_kernel(struct loop_fd *w, uint32_t events)
+{
+    struct mount *m = container_of(w, struct mount, se_watch);
+    (void)events;
+    for (int i = 0; i < REQUESTS_A_ROUND; i++) {
+        int n = fuse_session_receive_buf(m->se, &m->se_buf);
+        if (n == -EAGAIN)
+            return;
+        if (n == -EINTR)
+            continue;
+        if (n <= 0 || fuse_session_exited(m->se)) {
+            loop_fd_del(m->loop, &m->se_watch);
+            m->unmounted = true;
+            session_stop(m);
+            return;
+        }
+        fuse_session_process_buf(m->se, &m->se_buf);
+    }
+}
+
+/* ---- stopping ---- */
+
+static void on_end_timer(struct timer *t)
+{
+    struct mount *m = container_of(t, struct mount, end_timer);
+    int64_t now = loop_now_ms(m->loop);
+    if (writers_pending(m->writers) == 0 || now >= m->end_deadline_ms)
+        loop_stop(m->loop);
+    else
+        timer_set(m->loop, t, now + END_POLL_MS);
+}
+
+static void session_stop(struct mount *m)
+{
+    if (m->stopping)
+        return;
+    m->stopping = true;
+    watch_stop(m->watch);
+    poke_stop(m->poke);
+    streams_end(m);
+    append_release_all(m);
+    m->end_deadline_ms = mount_deadline_ms(m);
+    m->end_timer.cb = on_end_timer;
+    on_end_timer(&m->end_timer);
+}
+
+static void on_signal(struct loop_fd *w, uint32_t events)
+{
+    struct mount *m = container_of(w, struct mount, signals);
+    struct signalfd_siginfo info;
+    (void)events;
+    if (read(w->fd, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGHUP)
+        return;
+    log_info("stopping: signal %u", info.ssi_signo);
+    session_stop(m);
+}
+
+/* ---- starting ---- */
+
+static int signals_watch(struct mount *m)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    m->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (m->signals.fd < 0)
+        return -errno;
+    m->signals.events = EPOLLIN;
+    m->signals.cb = on_signal;
+    return loop_fd_add(m->loop, &m->signals);
+}
+
+static struct client *client_start(struct mount *m)
+{
+    struct client_config cfg = { .brokers = m->opt->brokers,
+                                 .client_id = "klogfs",
+                                 .request_timeout_ms = MAX(m->opt->timeout_ms, 1000),
+                                 .retry_backoff_ms = 100,
+                                 .metadata_max_age_ms = 300000,
+                                 .frame_max = 104857600 };
+    return client_new(m->loop, m->workers, &cfg);
+}
+
+static int clients_start(struct mount *m)
+{
+    m->workers = workers_new(WORKER_THREADS, "klogfs");
+    m->client = client_start(m);
+    m->writer = m->client == NULL ? NULL : client_start(m);
+    if (m->writer == NULL)
+        return -errno;
+    struct producer_config cfg = { .acks = m->opt->required_acks,
+                                   .compression = (enum codec)m->opt->compression,
+                                   .linger_ms = m->opt->async ? m->opt->linger_ms : 0,
+                                   .batch_size = m->opt->batch_size_bytes,
+                                   .delivery_timeout_ms = m->opt->timeout_ms };
+    m->producer = producer_new(m->writer, &cfg);
+    return 0;
+}
+
+static void parts_start(struct mount *m)
+{
+    TAILQ_INIT(&m->requests);
+    LIST_INIT(&m->handles);
+    text_cache_init(&m->texts, TEXT_CACHE_MAX);
+    m->topics = topics_new(m);
+    m->ends = ends_asker_new(m);
+    m->writers = writers_new(m);
+    m->watch = watch_new(m);
+    m->disk = disk_figures_new();
+    m->started_wall_ms = clock_wall_ms();
+    nodes_init(m);
+}
+
+static int kernel_mount(struct mount *m, char *err, size_t err_size)
+{
+    const struct options *o = m->opt;
+    struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+    char *list = NULL;
+    CLEANUP(freep) char *name = xasprintf("fsname=%s", o->brokers);
+    CLEANUP(freep)
+    char *others = xasprintf("subtype=klogfs%s%s%s", o->ro ? ",ro" : "",
+                             o->allow_other ? ",allow_other,default_permissions" : "",
+                             bytebuf_cstr((struct bytebuf *)&o->kernel_options));
+    fuse_opt_add_opt(&list, others);
+    fuse_opt_add_opt_escaped(&list, name); /* it has commas of its own */
+    fuse_opt_add_arg(&args, "klogfs");
+    fuse_opt_add_arg(&args, "-o");
+    fuse_opt_add_arg(&args, list);
+    free(list);
+    m->se = fuse_session_new(&args, &klogfs_ops, sizeof klogfs_ops, m);
+    fuse_opt_free_args(&args);
+    if (m->se == NULL || fuse_session_mount(m->se, o->mountpoint) != 0) {
+        snprintf(err, err_size, "cannot mount on %s; is /dev/fuse there, and may you use it?", o->mountpoint);
+        return -EIO;
+    }
+    m->mounted = true;
+    m->se_watch.fd = fuse_session_fd(m->se);
+    m->se_watch.events = EPOLLIN;
+    m->se_watch.cb = on_kernel;
+    fcntl(m->se_watch.fd, F_SETFL, fcntl(m->se_watch.fd, F_GETFL) | O_NONBLOCK);
+    int rc = loop_fd_add(m->loop, &m->se_watch);
+    if (rc != 0)
+        snprintf(err, err_size, "cannot watch the mount: %s", strerror(-rc));
+    return rc;
+}
+
+static int session_begin(struct mount *m, char *err, size_t err_size)
+{
+    m->loop = loop_new();
+    if (m->loop == NULL) {
+        snprintf(err, err_size, "cannot make an event loop: %s", strerror(errno));
+        return -errno;
+    }
+    int rc = signals_watch(m);
+    if (rc == 0)
+        rc = clients_start(m);
+    if (rc != 0) {
+        snprintf(err, err_size, "\"%s\" is no list of HOST:PORT: %s", m->opt->brokers, strerror(-rc));
+        return rc;
+    }
+    parts_start(m);
+    rc = client_refresh_sync(m->loop, m->client, NULL, mount_deadline_ms(m));
+    if (rc != 0) {
+        snprintf(err, err_size, "no broker answers at %s (%s); is klogd running, and is the address right?",
+                 m->opt->brokers, strerror(-rc));
+        return rc;
+    }
+    rc = kernel_mount(m, err, err_size);
+    if (rc == 0 && !m->opt->ro)
+        m->poke = poke_new(m->opt->mountpoint);
+    return rc;
+}
+
+int session_start(struct mount *m, const struct options *opt, char *err, size_t err_size)
+{
+    *m = (struct mount){ .opt = opt, .signals.fd = -1 };
+    int rc = session_begin(m, err, err_size);
+    if (rc != 0)
+        session_end(m);
+    return rc;
+}
+
+void session_run(struct mount *m)
+{
+    loop_run(m->loop);
+}
+
+/* ---- the end ---- */
+
+static void handles_end(struct mount *m)
+{
+    struct handle *h;
+    while ((h = LIST_FIRST(&m->handles)) != NULL)
+        handle_drop(h);
+}
+
+static void session_unmount(struct mount *m)
+{
+    if (m->mounted && !m->unmounted)
+        loop_fd_del(m->loop, &m->se_watch);
+    if (m->mounted)
+        fuse_session_unmount(m->se);
+}
+
+/* Everything that is on its way ends with -ECANCELED here, before what it would touch goes. */
+static void calls_end(struct mount *m)
+{
+    producer_free(m->producer);
+    client_free(m->writer);
+    client_free(m->client);
+    m->producer = NULL;
+    m->writer = m->client = NULL;
+}
+
+void session_end(struct mount *m)
+{
+    if (m->loop == NULL)
+        return;
+    m->stopping = true;
+    if (m->topics != NULL) {
+        requests_end(m);
+        handles_end(m);
+    }
+    session_unmount(m);
+    poke_free(m->poke);
+    if (m->writer != NULL)
+        calls_end(m);
+    if (m->topics != NULL) {
+        nodes_done(m);
+        ends_asker_free(m->ends);
+        watch_free(m->watch);
+        writers_free(m->writers);
+        topics_free(m->topics);
+        text_cache_done(&m->texts);
+        disk_figures_free(m->disk);
+    }
+    if (m->se != NULL)
+        fuse_session_destroy(m->se);
+    free(m->se_buf.mem);
+    if (m->workers != NULL)
+        workers_free(m->workers);
+    if (m->signals.fd >= 0) {
+        loop_fd_del(m->loop, &m->signals);
+        close(m->signals.fd);
+    }
+    loop_free(m->loop);
+    m->loop = NULL;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * follow/pN: bytes as the plain file has them, but a read at the end waits. A waiting read is a struct in a
+ * list, no thread, so ten thousand cost next to nothing. The kernel is told that it is a stream: then it
+ * locks no file position (two processes that share the descriptor stay killable) and sends no offsets, so
+ * each open file keeps its own place. Loop's thread.
+ */
+#include "fuse/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "fuse/file.h"
+#include "fuse/mount.h"
+#include "fuse/pfile.h"
+#include "fuse/pfile_attr.h"
+#include "fuse/pfile_read.h"
+#include "fuse/pfile_write.h"
+#include "fuse/watch.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+#define STREAM_IOVS_MAX    64
+#define STREAM_FETCH_BYTES (1024 * 1024)
+
+struct stream_reader {
+    struct request r;
+    struct handle *h; /* owned reference */
+    size_t size;
+    bool nonblock;
+    bool asked; /* the ends are newer than the read */
+    bool parked;
+    struct ends_wait ends;
+    struct fetch_wait fetch;
+    LIST_ENTRY(stream_reader) link; /* pfile->parked */
+};
+
+static void stream_step(struct stream_reader *s);
+
+static void reader_free(struct stream_reader *s)
+{
+    KCHECK(!s->parked);
+    handle_unref(s->h);
+    free(s);
+}
+
+static void reader_end(struct stream_reader *s, int err)
+{
+    request_err(&s->r, err);
+    reader_free(s);
+}
+
+static void reader_unpark(struct stream_reader *s)
+{
+    if (s->parked)
+        LIST_REMOVE(s, link);
+    s->parked = false;
+}
+
+static void on_stream_interrupted(struct request *r)
+{
+    struct stream_reader *s = container_of(r, struct stream_reader, r);
+    request_err(r, EINTR);
+    if (s->parked) { /* else what it waits for ends it */
+        reader_unpark(s);
+        reader_free(s);
+    }
+}
+
+static void on_stream_ends(struct ends_wait *w, int rc)
+{
+    struct stream_reader *s = container_of(w, struct stream_reader, ends);
+    s->asked = true;
+    if (rc != 0)
+        reader_end(s, pfile_errno(rc));
+    else
+        stream_step(s);
+}
+
+static void on_stream_fetched(struct fetch_wait *w, int rc)
+{
+    struct stream_reader *s = container_of(w, struct stream_reader, fetch);
+    struct pfile *f = s->h->node->pfile;
+    if (rc == -ERANGE) { /* retention was faster */
+        f->ends_ns = 0;
+        ends_ask(f, &s->ends);
+    } else if (rc != 0) {
+        reader_end(s, pfile_errno(rc));
+    } else {
+        stream_step(s);
+    }
+}
+
+static void stream_park(struct stream_reader *s)
+{
+    struct pfile *f = s->h->node->pfile;
+    s->parked = true;
+    LIST_INSERT_HEAD(&f->parked, s, link);
+    watch_want(f->mount->watch, f);
+}
+
+static void stream_answer(struct stream_reader *s, const struct iovec *iov, int iovs, size_t got)
+{
+    struct handle *h = s->h;
+    struct pfile *f = h->node->pfile;
+    h->at += (int64_t)got;
+    fuse_reply_iov(request_take(&s->r), iov, iovs);
+    /* Who catches up finds the next piece ready. */
+    if (h->at < f->ends.end_text && chunk_find(&f->mount->texts, &f->chunks, h->at) == NULL)
+        fetch_text(f, h->at, STREAM_FETCH_BYTES, NULL);
+    reader_free(s);
+}
+
+static void stream_step(struct stream_reader *s)
+{
+    struct handle *h = s->h;
+    struct pfile *f = h->node->pfile;
+    struct iovec iov[STREAM_IOVS_MAX];
+    int iovs;
+    if (!request_is_open(&s->r)) {
+        reader_free(s);
+        return;
+    }
+    if (!f->ends_known) {
+        ends_ask(f, &s->ends);
+        return;
+    }
+    if (h->at < 0)
+        h->at = pfile_base(f);
+    size_t got = chunk_gather(&f->mount->texts, &f->chunks, h->at, s->size, iov, STREAM_IOVS_MAX, &iovs);
+    if (got > 0) {
+        stream_answer(s, iov, iovs, got);
+        return;
+    }
+    h->at = MAX(h->at, f->ends.start_text);
+    if (h->at < f->ends.end_text)
+        fetch_text(f, h->at, STREAM_FETCH_BYTES, &s->fetch);
+    else if (!s->nonblock)
+        stream_park(s);
+    else if (!s->asked)
+        ends_ask(f, &s->ends);
+    else
+        reader_end(s, EAGAIN);
+}
+
+static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    struct mount *m = h->mount;
+    (void)off;
+    if (m->stopping || h->node->topic->gone) {
+        fuse_reply_buf(req, NULL, 0);
+        return;
+    }
+    struct stream_reader *s = xcalloc(1, sizeof *s);
+    s->h = handle_ref(h);
+    s->size = size;
+    s->nonblock = (fi->flags & O_NONBLOCK) != 0;
+    s->ends.cb = on_stream_ends;
+    s->fetch.cb = on_stream_fetched;
+    request_begin(&s->r, m, req, on_stream_interrupted);
+    stream_step(s);
+}
+
+/* ---- waking ---- */
+
+static void poll_forget(struct handle *h)
+{
+    if (h->poll == NULL)
+        return;
+    fuse_pollhandle_destroy(h->poll);
+    h->poll = NULL;
+    LIST_REMOVE(h, poll_link);
+}
+
+static void polls_tell(struct pfile *f)
+{
+    struct handle *h, *next;
+    for (h = LIST_FIRST(&f->polled); h != NULL; h = next) {
+        next = LIST_NEXT(h, poll_link);
+        if (h->at < f->ends.end_text || h->node->topic->gone) {
+            fuse_lowlevel_notify_poll(h->poll);
+            poll_forget(h);
+        }
+    }
+}
+
+/* Those parked anew while this runs stand at the front of a list that was taken away. */
+static void readers_go_on(struct pfile *f, void (*go)(struct stream_reader *s))
+{
+    struct stream_reader *s, *next;
+    for (s = LIST_FIRST(&f->parked); s != NULL; s = next) {
+        next = LIST_NEXT(s, link);
+        reader_unpark(s);
+        go(s);
+    }
+}
+
+static void reader_eof(struct stream_reader *s)
+{
+    request_buf(&s->r, NULL, 0);
+    reader_free(s);
+}
+
+void streams_wake(struct pfile *f)
+{
+    pfile_ref(f);
+    readers_go_on(f, stream_step);
+    polls_tell(f);
+    pfile_unref(f);
+}
+
+void streams_gone(struct pfile *f)
+{
+    pfile_ref(f);
+    readers_go_on(f, reader_eof);
+    polls_tell(f);
+    pfile_unref(f);
+}
+
+void streams_end(struct mount *m)
+{
+    struct pfile *f, *next;
+    HASH_ITER (hh, m->pfiles, f, next)
+        streams_gone(f);
+}
+
+/* ---- poll ---- */
+
+struct poll_op {
+    struct request r;
+    struct handle *h; /* owned reference */
+    struct fuse_pollhandle *ph;
+    struct ends_wait ends;
+};
+
+static void on_poll_ends(struct ends_wait *w, int rc)
+{
+    struct poll_op *op = container_of(w, struct poll_op, ends);
+    struct handle *h = op->h;
+    struct pfile *f = h->node->pfile;
+    unsigned events = handle_writes(h) ? POLLOUT | POLLWRNORM : 0;
+    fuse_req_t req = request_take(&op->r);
+    if (rc == 0 && h->at < 0)
+        h->at = pfile_base(f);
+    bool ready = rc != 0 || h->at < f->ends.end_text || h->mount->stopping;
+    if (ready)
+        events |= POLLIN | POLLRDNORM;
+    if (op->ph != NULL && req != NULL && !ready) {
+        poll_forget(h);
+        h->poll = op->ph;
+        op->ph = NULL;
+        LIST_INSERT_HEAD(&f->polled, h, poll_link);
+        watch_want(h->mount->watch, f);
+    }
+    if (req != NULL)
+        fuse_reply_poll(req, events);
+    if (op->ph != NULL)
+        fuse_pollhandle_destroy(op->ph);
+    handle_unref(h);
+    free(op);
+}
+
+static void stream_poll(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph)
+{
+    struct poll_op *op = xcalloc(1, sizeof *op);
+    op->h = handle_ref(h);
+    op->ph = ph;
+    op->ends.cb = on_poll_ends;
+    request_begin(&op->r, h->mount, req, NULL);
+    ends_ask(h->node->pfile, &op->ends);
+}
+
+/* ---- the file ---- */
+
+static void stream_getattr(struct mount *m, struct node *n, fuse_req_t req)
+{
+    struct stat st;
+    node_fill_stat(m, n, &st);
+    fuse_reply_attr(req, &st, ENTRY_VALID_S);
+}
+
+static int stream_may_open(struct mount *m, struct node *n, int flags)
+{
+    (void)m;
+    return n->topic->gone ? ESTALE : append_may_open(flags);
+}
+
+static unsigned stream_open_flags(const struct handle *h)
+{
+    if ((h->flags & O_ACCMODE) == O_WRONLY)
+        return append_open_flags(h);
+    return append_open_flags(h) | FOPEN_NONSEEKABLE | FOPEN_STREAM;
+}
+
+static void stream_write(struct handle *h, fuse_req_t req, const char *buf, size_t size,
+                         struct fuse_file_info *fi)
+{
+    append_write(h, req, buf, size, fi->flags);
+}
+
+static void stream_release(struct handle *h)
+{
+    poll_forget(h);
+    append_release(h);
+}
+
+const struct file_ops stream_ops = {
+    .getattr = stream_getattr,
+    .may_open = stream_may_open,
+    .open = append_open,
+    .open_flags = stream_open_flags,
+    .read = stream_read,
+    .write = stream_write,
+    .flush = append_settle,
+    .fsync = append_settle,
+    .release = stream_release,
+    .poll = stream_poll,
+};

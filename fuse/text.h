@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plain view of records: value and '\n' each, rendered from record batches into chunks, and the chunks
+ * that a mount keeps. Text positions are the broker's: they count from the first record ever, never change
+ * and never name other bytes, so a chunk is never stale. Loop's thread only; no I/O.
+ */
+#ifndef KLOG_FUSE_TEXT_H
+#define KLOG_FUSE_TEXT_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/uio.h>
+
+#include "lib/base/buf.h"
+#include "lib/record/iter.h"
+
+/* Plain bytes of one batch; more is refused as damage. */
+#define TEXT_BATCH_MAX (256 * 1024 * 1024)
+/* A chunk that is shorter grows by what comes after it. */
+#define CHUNK_GROW_BELOW (64 * 1024)
+/* Bytes of chunks that a mount keeps. */
+#define TEXT_CACHE_MAX (64 * 1024 * 1024)
+
+/* Appends the text of the records in [from, limit) of the whole batches in `in`. *next is set to the offset
+ * after the last batch that was read (never below from). A part of a batch at the end is left out. 0, or
+ * -EBADMSG at a damaged batch: what came before it is in `out`, and *next stands at it. */
+int text_render(struct record_iter *it, struct slice in, int64_t from, int64_t limit, struct bytebuf *out,
+                int64_t *next);
+
+struct chunk {
+    int64_t start;                     /* text position of its first byte */
+    int64_t first_offset, next_offset; /* the records in it: [first, next) */
+    struct bytebuf text;
+    struct chunk_list *list;
+    TAILQ_ENTRY(chunk) link; /* by start */
+    TAILQ_ENTRY(chunk) used; /* in the cache, the least recently used first */
+};
+TAILQ_HEAD(chunk_tailq, chunk);
+struct chunk_list { /* of one partition; chunks never overlap */
+    struct chunk_tailq chunks;
+    struct chunk *hint; /* found last */
+};
+
+struct text_cache {
+    struct chunk_tailq used;
+    size_t bytes, bytes_max;
+    struct record_iter iter; /* its scratch is reused by every rendering */
+};
+
+void text_cache_init(struct text_cache *c, size_t bytes_max);
+void text_cache_done(struct text_cache *c); /* all lists must be empty */
+void chunk_list_init(struct chunk_list *l);
+void chunk_list_clear(struct text_cache *c, struct chunk_list *l);
+
+static inline int64_t chunk_end(const struct chunk *k)
+{
+    return k->start + (int64_t)k->text.n;
+}
+
+/* The chunk that holds position `at`, marked as used; NULL. */
+struct chunk *chunk_find(struct text_cache *c, struct chunk_list *l, int64_t at);
+/* The chunk that ends exactly at `at`; NULL. */
+struct chunk *chunk_before(struct chunk_list *l, int64_t at);
+/* Renders what a fetch from `offset`, whose text begins at `start`, brought, and keeps it. 0 or -EBADMSG as
+ * text_render; 1 when there was nothing to keep: *next then still tells how far to go on from. Bytes that are
+ * there already are not kept twice. */
+int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t limit,
+              struct slice in, int64_t *next);
+/* Points iov at the bytes from `at` on that are here without a gap, at most n; returns how many, *ret_iovs <=
+ * max. */
+size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct iovec *iov,
+                    int max, int *ret_iovs);
+
+#endif

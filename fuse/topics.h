@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Topics as the mount knows them: a name and an id. A topic deleted and made again under its name is another
+ * one: nodes of the old one answer ESTALE. Metadata is asked for again when it is older than a second. Loop's
+ * thread.
+ */
+#ifndef KLOG_FUSE_TOPICS_H
+#define KLOG_FUSE_TOPICS_H
+
+#include <sys/queue.h>
+#include <uthash.h>
+
+#include "lib/base/uuid.h"
+#include "lib/client/client.h"
+
+struct mount;
+struct topics;
+
+/* What Kafka allows without a topic's own word. */
+#define MAX_MESSAGE_BYTES_DEFAULT 1048588
+
+struct topic {
+    int refs;
+    struct mount *mount;
+    char *name;
+    struct uuid id;            /* zero: the broker tells no ids */
+    bool gone;                 /* deleted, or another stands under its name */
+    int32_t max_message_bytes; /* of its configuration; the default until it is known */
+    int64_t limits_ms;         /* when that was asked for, 0 never, on the loop's clock */
+    uint32_t turn;             /* `any`: whose turn it is */
+    UT_hash_handle by_name;    /* in the table unless gone */
+};
+
+struct topics *topics_new(struct mount *m);
+void topics_free(struct topics *t);
+
+/* The topic that the metadata describes, with a reference for the caller. */
+struct topic *topic_of(struct mount *m, const struct client_topic *ct);
+struct topic *topic_ref(struct topic *t); /* NULL is fine */
+void topic_unref(struct topic *t);
+
+struct topics_wait {
+    /* 0, or -ENOENT: no such topic, or -errno. client_topic() and client_each_topic() then have the metadata.
+     */
+    void (*cb)(struct topics_wait *w, int rc);
+    char *name;                   /* private; NULL: all */
+    LIST_ENTRY(topics_wait) link; /* private */
+};
+/* Has the metadata of one topic (or of all: NULL) made at most max_age_ms old. cb may run before this
+ * returns. */
+void topics_ask(struct mount *m, struct topics_wait *w, const char *name, int64_t max_age_ms);
+
+/* cb when the topic's limits are known well enough (asks for them when they are not); may run before this
+ * returns. */
+struct limits_wait {
+    void (*cb)(struct limits_wait *w);
+};
+void topic_limits_ask(struct topic *t, struct limits_wait *w);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watch. A file is in `files` while a stream waits for it or the kernel knows it; in each round all files
+ * that are in no poll on its way go into one poll a broker. A round comes at once for a stream; otherwise
+ * polls come back at most every WATCH_PAUSE_MS, so that a file that is written all the time costs a hundred
+ * small answers a second. Loop's thread.
+ */
+#include "fuse/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fuse/mount.h"
+#include "fuse/pfile.h"
+#include "fuse/poke.h"
+#include "fuse/stat_call.h"
+#include "fuse/stream.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+
+#define WATCH_PAUSE_MS 10
+/* The pause grows by 1 ms for so many watched files, since each answer tells of all of them. */
+#define WATCH_FILES_PER_PAUSE_MS 8
+/* Polls on their way; when there are so many, newcomers wait for the next to come back. */
+#define WATCH_POLLS_MAX 8
+/* A poll over most of the files waits long, one over newcomers comes back soon, to be put together with
+ * others. */
+#define WATCH_WAIT_MS     10000
+#define WATCH_WAIT_FEW_MS 250
+#define WATCH_RETRY_MS    1000
+/* Files watched only because the kernel knows them; the longest not looked up goes first. */
+#define WATCH_KNOWN_MAX 1024
+
+struct watch {
+    struct mount *mount;
+    TAILQ_HEAD(, pfile) files; /* in_watch; the longest not looked up first */
+    size_t n;
+    int polls;
+    bool stopping;
+    struct deferred round;
+    struct timer pause;
+};
+
+struct poll {
+    struct watch *watch;
+    struct client_call call;
+    struct klog_stat_request body;
+    struct arena arena;
+    struct pfile **files; /* with a reference each */
+    size_t n;
+    int64_t sent_ns;
+};
+
+static void watch_round(struct deferred *d);
+static void on_pause(struct timer *t);
+
+struct watch *watch_new(struct mount *m)
+{
+    struct watch *w = xcalloc(1, sizeof *w);
+    w->mount = m;
+    w->round.cb = watch_round;
+    w->pause.cb = on_pause;
+    TAILQ_INIT(&w->files);
+    return w;
+}
+
+void watch_stop(struct watch *w)
+{
+    w->stopping = true;
+    timer_clear(w->mount->loop, &w->pause);
+    loop_defer_cancel(w->mount->loop, &w->round);
+}
+
+void watch_free(struct watch *w)
+{
+    if (w == NULL)
+        return;
+    KCHECK(w->polls == 0 && w->n == 0);
+    free(w);
+}
+
+static bool wanted_now(const struct pfile *f)
+{
+    return !LIST_EMPTY(&f->parked) || !LIST_EMPTY(&f->polled);
+}
+
+static void watch_add(struct watch *w, struct pfile *f)
+{
+    if (f->in_watch)
+        return;
+    f->in_watch = true;
+    TAILQ_INSERT_TAIL(&w->files, f, watch_link);
+    w->n++;
+}
+
+static void watch_remove(struct watch *w, struct pfile *f)
+{
+    if (!f->in_watch)
+        return;
+    f->in_watch = false;
+    TAILQ_REMOVE(&w->files, f, watch_link);
+    w->n--;
+}
+
+static void watch_round_after(struct watch *w, int64_t ms)
+{
+    if (!w->stopping && !timer_is_set(&w->pause))
+        timer_set(w->mount->loop, &w->pause, loop_now_ms(w->mount->loop) + ms);
+}
+
+static int64_t watch_pause_ms(const struct watch *w)
+{
+    return WATCH_PAUSE_MS + (int64_t)w->n / WATCH_FILES_PER_PAUSE_MS;
+}
+
+void watch_want(struct watch *w, struct pfile *f)
+{
+    watch_add(w, f);
+    if (!f->watching && !w->stopping)
+        loop_defer(w->mount->loop, &w->round);
+}
+
+void watch_kernel_knows(struct watch *w, struct pfile *f, bool knows)
+{
+    f->kernel_knows = knows;
+    if (!knows || w->stopping || w->mount->poke == NULL)
+        return;
+    if (f->in_watch) {
+        TAILQ_REMOVE(&w->files, f, watch_link);
+        TAILQ_INSERT_TAIL(&w->files, f, watch_link);
+        return;
+    }
+    watch_add(w, f);
+    struct pfile *oldest = TAILQ_FIRST(&w->files);
+    if (w->n > WATCH_KNOWN_MAX && !wanted_now(oldest))
+        watch_remove(w, oldest);
+    watch_round_after(w, watch_pause_ms(w));
+}
+
+void watch_drop(struct watch *w, struct pfile *f)
+{
+    KCHECK(!f->watching);
+    watch_remove(w, f);
+}
+
+/* ---- news ---- */
+
+/* Records that neither this mount appended nor the watch told of before. */
+static bool grew_elsewhere(struct pfile *f, int64_t end)
+{
+    int64_t own = f->own_records;
+    f->own_records = 0;
+    return f->watched_end >= 0 && end > f->watched_end && end - f->watched_end != own;
+}
+
+static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends *e)
+{
+    struct poll *p = arg;
+    struct watch *w = p->watch;
+    if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+        streams_gone(f);
+    if (err != KERR_NONE) {
+        client_topic_is_stale(w->mount->client, pfile_topic(f));
+        watch_round_after(w, WATCH_RETRY_MS);
+        return;
+    }
+    ends_set(f, e, p->sent_ns);
+    bool poke = grew_elsewhere(f, e->end_offset) && f->kernel_knows && w->mount->poke != NULL;
+    f->watched_end = e->end_offset;
+    streams_wake(f);
+    if (poke)
+        poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f));
+}
+
+/* Files that nobody wants news of any more go; the others into the next round. */
+static void poll_files_back(struct poll *p)
+{
+    struct watch *w = p->watch;
+    for (size_t i = 0; i < p->n; i++) {
+        struct pfile *f = p->files[i];
+        f->watching = false;
+        if (wanted_now(f) && !w->stopping)
+            loop_defer(w->mount->loop, &w->round);
+        else if (!f->kernel_knows || w->mount->poke == NULL)
+            watch_remove(w, f);
+        pfile_unref(f);
+    }
+}
+
+static void on_poll(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+{
+    struct poll *p = call->user;
+    struct watch *w = p->watch;
+    const struct klog_stat_response *r = response;
+    (void)err;
+    (void)version;
+    w->polls--;
+    bool failed = rc != 0 || r->error_code != KERR_NONE;
+    if (failed) {
+        for (size_t i = 0; i < p->n; i++)
+            client_topic_is_stale(w->mount->client, pfile_topic(p->files[i]));
+        for (size_t i = 0; i < p->n; i++) {
+            p->files[i]->watching = false;
+            pfile_unref(p->files[i]);
+        }
+    } else {
+        stat_each(r, p->files, p->n, on_news, p);
+        poll_files_back(p);
+    }
+    watch_round_after(w, failed ? WATCH_RETRY_MS : watch_pause_ms(w));
+    arena_done(&p->arena);
+    free(p->files);
+    free(p);
+}
+
+/* ---- a round ---- */
+
+static int32_t leader_of(struct pfile *f)
+{
+    const struct client_topic *ct = client_topic(f->mount->client, pfile_topic(f));
+    for (int32_t i = 0; ct != NULL && i < ct->n_partitions; i++) {
+        if (ct->partitions[i].id == pfile_partition(f))
+            return ct->partitions[i].leader;
+    }
+    return -1;
+}
+
+/* Files that can go into one poll with `first`: the same broker leads them, or (none known) it alone. */
+static size_t poll_collect(struct pfile *first, struct pfile **ret)
+{
+    int32_t leader = leader_of(first);
+    size_t n = 0;
+    for (struct pfile *f = first; f != NULL; f = TAILQ_NEXT(f, watch_link)) {
+        if (!f->watching && (f == first || (leader >= 0 && leader_of(f) == leader))) {
+            f->watching = true;
+            if (f->watched_end < 0 || wanted_now(f))
+                f->watched_end = f->ends_known ? f->ends.end_offset : f->watched_end;
+            ret[n++] = pfile_ref(f);
+        }
+    }
+    return n;
+}
+
+static void poll_send(struct watch *w, struct pfile *first)
+{
+    struct mount *m = w->mount;
+    struct poll *p = xcalloc(1, sizeof *p);
+    p->watch = w;
+    p->files = xreallocarray(NULL, w->n, sizeof *p->files);
+    p->n = poll_collect(first, p->files);
+    int32_t wait_ms = p->n * 2 >= w->n ? WATCH_WAIT_MS : WATCH_WAIT_FEW_MS;
+    arena_init(&p->arena);
+    stat_build(&p->arena, p->files, p->n, wait_ms, true, &p->body);
+    p->sent_ns = clock_mono_ns();
+    p->call = (struct client_call){ .target = TARGET_LEADER,
+                                    .topic = pfile_topic(first),
+                                    .partition = pfile_partition(first),
+                                    .request = &wire_klog_stat_request,
+                                    .body = &p->body,
+                                    .max_version = -1,
+                                    .parks = true,
+                                    .deadline_ms = mount_deadline_ms(m) + wait_ms,
+                                    .cb = on_poll,
+                                    .user = p };
+    w->polls++;
+    client_call(m->client, &p->call);
+}
+
+static void watch_round(struct deferred *d)
+{
+    struct watch *w = container_of(d, struct watch, round);
+    struct pfile *f;
+    TAILQ_FOREACH (f, &w->files, watch_link) {
+        if (w->polls >= WATCH_POLLS_MAX)
+            return; /* the next that comes back starts a round */
+        if (!f->watching)
+            poll_send(w, f);
+    }
+}
+
+static void on_pause(struct timer *t)
+{
+    struct watch *w = container_of(t, struct watch, pause);
+    watch_round(&w->round);
+}
