@@ -60,6 +60,7 @@ void client_call(struct client *c, struct client_call *call)
     s->call = call;
     s->deadline.cb = call_on_deadline;
     call->state = s;
+    call->was_sent = false;
     timer_set(c->loop, &s->deadline, call->deadline_ms);
     /* Those that are in routing already come first. */
     bool first = TAILQ_EMPTY(&c->routing);
@@ -79,7 +80,7 @@ void client_cancel(struct client *c, struct client_call *call)
 
 bool client_call_was_sent(const struct client_call *call)
 {
-    return call->state != NULL && call->state->was_sent;
+    return call->was_sent;
 }
 
 struct rcbuf *client_call_frame(const struct client_call *call)

@@ -62,6 +62,7 @@ struct client_call {
     /* private */
     struct client_call_state *state;
     struct rcbuf *frame;
+    bool was_sent;
 };
 /* wire_records to send without a copy: p NULL, ext a struct rcbuf whose first n bytes are the records. cb is never called from
  * inside client_call. A once call is judged for the metadata's sake only: the response is final. At most
@@ -70,7 +71,7 @@ enum { CLIENT_PARKED_MAX = 64 };
 void client_call(struct client *c, struct client_call *call);
 /* cb is not called any more. The request may have been sent. */
 void client_cancel(struct client *c, struct client_call *call);
-bool client_call_was_sent(const struct client_call *call);   /* did any attempt reach a socket? */
+bool client_call_was_sent(const struct client_call *call);   /* did any attempt reach a socket? (in cb and after it, too) */
 /* During cb: the frame that the response points into, to take a reference on. */
 struct rcbuf *client_call_frame(const struct client_call *call);
 

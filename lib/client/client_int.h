@@ -42,7 +42,6 @@ struct client_call_state {
     struct timer deadline;
     int64_t retry_at_ms;             /* routing: not before */
     int attempts;
-    bool was_sent;
     uint64_t need_seq;               /* metadata asked for earlier than this is too old; 0: any will do */
     uint64_t wanted_ask;             /* the number of the ask that will tell what it lacks */
     enum kerr last_err;

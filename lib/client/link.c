@@ -197,7 +197,7 @@ static void link_send(struct link *l, struct client_call_state *s)
 
     s->version = (int16_t)version;
     s->response = wire_api_find(m->api_key)->response;
-    s->was_sent = true;
+    s->call->was_sent = true;
     s->sent_ms = loop_now_ms(l->c->loop);
     s->link = l;
     if (s->call->no_reply) {

@@ -13,13 +13,13 @@ struct producer_config {
     int16_t acks;                    /* -1, 0, 1; idempotence needs -1 */
     enum codec compression;
     int64_t linger_ms;               /* 0: at once */
-    int32_t batch_size;              /* bytes; a record larger than it goes in a batch of its own */
+    int32_t batch_size;              /* bytes, before compression; a record larger than it goes in a batch of its own */
     int64_t delivery_timeout_ms;     /* from producer_send to cb at the latest */
 };
 
 struct producer;
 struct producer *producer_new(struct client *c, const struct producer_config *cfg);
-void producer_free(struct producer *p);          /* unsent sends end with -ECANCELED */
+void producer_free(struct producer *p);          /* before its client; what is not over ends with -ECANCELED */
 
 struct producer_record {
     int64_t timestamp;
@@ -28,14 +28,17 @@ struct producer_record {
     int32_t n_headers;
 };
 
-/* One send = one or more records that go out in one batch where they fit in max_batch_bytes (else in several, in order). */
+/* One send = one or more records that go out in one batch where they fit in batch_size (else in several, in order: after one that
+ * failed none of the rest is written). Sends of one round of the loop share batches. Where the broker says that a batch is too large, or that a record in it is not
+ * valid, it is cut up and tried again, so that only the send that is to blame fails. */
 struct producer_send {
     const char *topic;
     int32_t partition;
     const struct producer_record *records;       /* copied before producer_send returns */
     int32_t n_records;
     bool flush;                                  /* do not wait for linger */
-    /* rc 0 and the offset of the first record; or -errno (kerr_errno of *err, -ETIMEDOUT, -EINTR when cancelled unsent).
+    /* rc 0 and the offset of the first record; or -errno (kerr_errno of *err, -ETIMEDOUT, -ECANCELED by producer_free).
+     * With acks 0, or when the broker only knows that it has the record already, offset is -1.
      * n_committed: records of this send, from the first, that are known to be in the log. text: the broker's error message or "". */
     void (*cb)(struct producer_send *s, int rc, enum kerr err, int64_t offset, int32_t n_committed,
                const char *text);
