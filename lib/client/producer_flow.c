@@ -120,11 +120,13 @@ void flow_cut(struct flow *f, struct pbatch *b, int32_t piece, bool by_span)
 }
 
 /* ---- answers ---- */
+/* All that was in flight fails together: that is one step of the back-off, not five. */
 static void flow_retry(struct flow *f, enum kerr err)
 {
+    if (!f->recovering || f->retry_at_ms <= flow_now(f))
+        f->retry_at_ms = flow_now(f) + client_backoff_ms(f->p->c, f->attempts++);
     f->recovering = true;
     f->last_err = err;
-    f->retry_at_ms = flow_now(f) + client_backoff_ms(f->p->c, f->attempts++);
     flow_stir(f);
 }
 

@@ -366,6 +366,9 @@ static void a_new_leader_gets_the_batch(void **state)
 static void storms_write_each_record_once(void **state)
 {
     struct fixture *f = *state;
+    struct producer_config cfg = usual;
+    cfg.delivery_timeout_ms = 120 * 1000;
+    producer_start(f, &cfg);
     uint64_t seed = 42;
     for (int round = 0; round < 300; round++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
