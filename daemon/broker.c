@@ -21,6 +21,8 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
+enum { FIRST_BROKER_ID = 1 };
+
 /* ---- calls into a loop ---- */
 struct loop_call {
     struct task task;
@@ -58,19 +60,37 @@ static int open_dir(struct broker *b, const char *path, struct datadir_identity 
     return 0;
 }
 
-static int open_dirs(struct broker *b, char *err, size_t err_size)
+static int open_all_dirs(struct broker *b, struct datadir_identity *identity, char *err, size_t err_size)
 {
-    struct datadir_identity identity = { .broker_id = b->config.broker_id };
-    snprintf(identity.cluster_id, sizeof identity.cluster_id, "%s", b->config.cluster_id);
     CLEANUP(freep) char *list = xstrdup(b->config.log_dirs);
     int rc = 0;
     char *save = NULL;
     for (char *path = strtok_r(list, ", ", &save); path != NULL && rc == 0; path = strtok_r(NULL, ", ", &save))
-        rc = open_dir(b, path, &identity, err, err_size);
+        rc = open_dir(b, path, identity, err, err_size);
     if (rc == 0 && b->n_dirs == 0) {
         snprintf(err, err_size, "log.dirs: no directory is named; set log.dirs to where the data shall live");
         rc = -EINVAL;
     }
+    return rc;
+}
+
+/* Directories that nobody has given a number get this one. They learn it by being opened with it. */
+static int number_dirs(struct broker *b, struct datadir_identity *identity, char *err, size_t err_size)
+{
+    for (int i = 0; i < b->n_dirs; i++)
+        datadir_close(b->dirs[i], datadir_was_clean(b->dirs[i]));
+    b->n_dirs = 0;
+    identity->broker_id = FIRST_BROKER_ID;
+    return open_all_dirs(b, identity, err, err_size);
+}
+
+static int open_dirs(struct broker *b, char *err, size_t err_size)
+{
+    struct datadir_identity identity = { .broker_id = b->config.broker_id };
+    snprintf(identity.cluster_id, sizeof identity.cluster_id, "%s", b->config.cluster_id);
+    int rc = open_all_dirs(b, &identity, err, err_size);
+    if (rc == 0 && identity.broker_id < 0)
+        rc = number_dirs(b, &identity, err, err_size);
     if (rc < 0)
         return rc;
     b->id = identity.broker_id;

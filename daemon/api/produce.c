@@ -99,7 +99,7 @@ static void part_appended(struct produce *p, struct partition *pt, const struct 
     if (a->err != KERR_NONE) {
         part_fail(p, rsp, a->err, a->text);
         tell_record_error(p, rsp, a);
-        if (a->err == KERR_NOT_LEADER_OR_FOLLOWER) {
+        if (a->err == KERR_NOT_LEADER_OR_FOLLOWER && p->r->api_version >= 10) {
             rsp->current_leader.leader_id = a->leader;
             rsp->current_leader.leader_epoch = a->leader_epoch;
         }
