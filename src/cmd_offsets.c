@@ -19,8 +19,12 @@ static const struct column columns[] = {
     { NULL, NULL, false },
 };
 static const struct column columns_at[] = {
-    { "topic", "TOPIC", false },  { "partition", "PARTITION", true }, { "earliest", "EARLIEST", true },
-    { "latest", "LATEST", true }, { "offset", "AT", true },           { "time", "TIME", false },
+    { "topic", "TOPIC", false },
+    { "partition", "PARTITION", true },
+    { "earliest", "EARLIEST", true },
+    { "latest", "LATEST", true },
+    { "at", "AT", true },
+    { "time", "TIME", false },
     { NULL, NULL, false },
 };
 
@@ -34,7 +38,7 @@ static json_t *part_row(const struct part *p, bool at)
     json_object_set_new(row, "earliest", json_offset(p->start_offset));
     json_object_set_new(row, "latest", json_offset(p->end_offset));
     if (at) {
-        json_object_set_new(row, "offset", json_offset(p->at_offset));
+        json_object_set_new(row, "at", json_offset(p->at_offset));
         json_object_set_new(row, "timestamp", json_offset(p->at_timestamp));
         json_object_set_new(row, "time",
                             p->at_timestamp < 0 ? json_null()

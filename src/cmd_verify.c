@@ -142,14 +142,19 @@ static bool directory_in_use(const char *path)
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-static void directory_check(struct verify *v, const char *path)
+/* False after saying why it cannot be checked now. */
+static bool directory_check(struct verify *v, const char *path)
 {
     CLEANUP(freep) char *meta_path = xasprintf("%s/" META_FILE, path);
     CLEANUP(freep) char *clean_path = xasprintf("%s/" CLEAN_FILE, path);
     CLEANUP(bytebuf_done) struct bytebuf meta = { 0 }, clean = { 0 };
     struct meta_properties m = { .broker_id = -1 };
-    int rc = fs_read_file(AT_FDCWD, meta_path, SMALL_FILE_MAX, &meta);
 
+    if (directory_in_use(path)) {
+        complain(v->args, "%s: a broker is using it; stop it first", path);
+        return false;
+    }
+    int rc = fs_read_file(AT_FDCWD, meta_path, SMALL_FILE_MAX, &meta);
     if (rc < 0 || !meta_decode(slice_of(meta.p, meta.n), &m))
         verify_report(v, FINDING_ERROR, meta_path, -1, "%s", rc < 0 ? strerror(-rc) : "it is damaged");
     rc = fs_read_file(AT_FDCWD, clean_path, SMALL_FILE_MAX, &clean);
@@ -157,10 +162,9 @@ static void directory_check(struct verify *v, const char *path)
     if (rc >= 0 && !v->clean)
         verify_report(v, FINDING_WARNING, clean_path, -1,
                       "it is not this directory's; the next start scans the logs");
-    if (directory_in_use(path))
-        complain(v->args, "%s: a broker is using it; what it is writing now may look torn", path);
-    else if (!v->clean)
+    if (!v->clean)
         complain(v->args, "%s: it was not stopped cleanly; the next start will repair what is torn", path);
+    return true;
 }
 
 /* All partitions of a topic have one id. */
@@ -182,6 +186,15 @@ static bool is_partition_dir(const char *path)
     return verify_partition_bytes(path) > 0 || access(file, F_OK) == 0;
 }
 
+/* A partition's directory alone: what its data directory says counts, where it still lies in one. */
+static bool parent_check(struct verify *v, const char *path)
+{
+    CLEANUP(freep) char *parent = xasprintf("%s/..", path);
+    CLEANUP(freep) char *meta_path = xasprintf("%s/" META_FILE, parent);
+
+    return access(meta_path, F_OK) != 0 || directory_check(v, parent);
+}
+
 static int verify_path(struct verify *v, const char *operand, struct partition_dirs *dirs)
 {
     CLEANUP(freep) char *path = xstrdup(operand);
@@ -191,15 +204,14 @@ static int verify_path(struct verify *v, const char *operand, struct partition_d
         path[--n] = '\0';
     if (is_partition_dir(path)) {
         dirs_add(dirs, path, base_name(path), partition_topic_length(base_name(path)));
-        return CLI_OK;
+        return parent_check(v, path) ? CLI_OK : CLI_FAILED;
     }
     int rc = dirs_list(path, dirs);
     if (rc < 0) {
         complain(v->args, "%s: %s", path, strerror(-rc));
         return CLI_FAILED;
     }
-    directory_check(v, path);
-    return CLI_OK;
+    return directory_check(v, path) ? CLI_OK : CLI_FAILED;
 }
 
 static void verify_dirs(struct verify *v, struct partition_dirs *dirs)
@@ -233,7 +245,7 @@ const struct command cmd_verify = {
     .operands = "DIRECTORY",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Checks a data directory, or one partition's, without a broker; changes nothing",
+    .summary = "Checks a stopped broker's data directory, or one partition's; changes nothing",
     .text = "It reads every segment: checksums, order of offsets and epochs, the records of each batch, the "
             "three\n"
             "indexes against the log, producer snapshots, epochs, checkpoints, identities. An error is "

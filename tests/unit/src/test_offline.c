@@ -228,6 +228,32 @@ static void nothing_is_changed_by_looking(void **state)
     assert_int_equal(access(tmp, F_OK), 0);
 }
 
+static void a_partition_is_checked_alone(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(freep) char *dir = xasprintf("%s/orders-0//", f->path);
+
+    scene(f, true);
+    finds_in(dir, "1 partitions, 3 segments, ", ": 0 errors, 0 warnings\n", CLI_OK);
+}
+
+static void a_directory_in_use_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(freep) char *dir = xasprintf("%s/orders-0", f->path);
+    int rc;
+
+    scene(f, true);
+    must_open(f);
+    char *text = OUTPUT_OF(&rc, "verify", f->path);
+    assert_string_equal(text, "");
+    assert_int_equal(rc, CLI_FAILED);
+    free(text);
+    free(OUTPUT_OF(&rc, "verify", dir));
+    assert_int_equal(rc, CLI_FAILED);
+    shut(f, true);
+}
+
 static void what_is_no_data_directory_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -366,6 +392,8 @@ int main(void)
         TEST(an_index_that_disagrees_with_its_log_is_found),
         TEST(damaged_files_of_the_partition_are_found),
         TEST(nothing_is_changed_by_looking),
+        TEST(a_partition_is_checked_alone),
+        TEST(a_directory_in_use_is_refused),
         TEST(what_is_no_data_directory_is_refused),
         TEST(a_log_is_dumped_batch_by_batch),
         TEST(damage_in_a_log_is_dumped_as_such),
