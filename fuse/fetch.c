@@ -49,7 +49,7 @@ static int rc_of_kerr(enum kerr err)
 {
     if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
         return -ENOENT;
-    return err == KERR_OFFSET_OUT_OF_RANGE ? -ERANGE : -kerr_errno(err);
+    return err == KERR_OFFSET_OUT_OF_RANGE || err == KERR_POSITION_OUT_OF_RANGE ? -ERANGE : -kerr_errno(err);
 }
 
 /* ---- fetch ---- */

@@ -40,4 +40,16 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/ops.c %D%/ops.h
 %C%_libklogfs_a_SOURCES += %D%/session.c %D%/session.h
 %C%_libklogfs_a_SOURCES += %D%/stale.c %D%/stale.h
+
+bin_PROGRAMS += %D%/klogfs
+%C%_klogfs_SOURCES = %D%/main.c
+%C%_klogfs_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_klogfs_LDADD = $(LIBS_KLOGFS)
+
+# mount(8) looks for its helper in sbin.
+install-exec-hook:
+	$(MKDIR_P) '$(DESTDIR)$(sbindir)'
+	cd '$(DESTDIR)$(sbindir)' && rm -f mount.klogfs && ln -s '$(bindir)/klogfs' mount.klogfs
+uninstall-hook:
+	rm -f '$(DESTDIR)$(sbindir)/mount.klogfs'
 endif
