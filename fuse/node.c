@@ -180,14 +180,27 @@ static mode_t node_mode(const struct mount *m, const struct node *n)
     return 0;
 }
 
+static void count_topic(void *arg, const struct client_topic *ct)
+{
+    nlink_t *n = arg;
+    *n += !ct->internal;
+}
+
+/* A directory has two links and one for each directory in it that is listed; find reckons with that. */
+static nlink_t node_links(const struct mount *m, const struct node *n)
+{
+    nlink_t links = node_is_dir(n) ? 2 : 1;
+    if (n->kind == NODE_ROOT)
+        client_each_topic(m->client, count_topic, &links);
+    return links;
+}
+
 void node_fill_stat(const struct mount *m, const struct node *n, struct stat *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->st_ino = n->ino;
     ret->st_mode = node_mode(m, n) & ~(mode_t)m->opt->umask;
-    /* A directory's count of links would have to be the number of its directories; 1 tells find not to reckon
-     * with it. */
-    ret->st_nlink = 1;
+    ret->st_nlink = node_links(m, n);
     ret->st_uid = (uid_t)m->opt->uid;
     ret->st_gid = (gid_t)m->opt->gid;
     ret->st_blksize = NODE_BLOCK_SIZE;

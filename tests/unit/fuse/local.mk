@@ -18,3 +18,10 @@ UNIT_TESTS += %D%/test_options
 %C%_test_options_SOURCES = %D%/test_options.c
 %C%_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_options_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
+
+if HAVE_FUSE
+UNIT_TESTS += %D%/test_stat_call
+%C%_test_stat_call_SOURCES = %D%/test_stat_call.c
+%C%_test_stat_call_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_test_stat_call_LDADD = fuse/libklogfs.a lib/wire/libwire.a $(LIBS_BASE) $(CMOCKA_LIBS)
+endif
