@@ -224,6 +224,7 @@ bool broker_stop(struct broker *b)
 {
     server_stop(b->server);
     upkeep_stop(b->upkeep);
+    cluster_stop(b->cluster);
     join_loops(b);                               /* nobody submits jobs or appends after this */
     workers_free(b->workers);
     flusher_free(b->flusher);

@@ -18,13 +18,24 @@ const struct api *api_at(size_t i);                  /* in the order of keys; NU
 /* Answers an ApiVersions request of a version we do not know, in version 0's layout (KIP-511). */
 void api_versions_unsupported(struct request *r);
 
+request_handler handle_alter_configs;
 request_handler handle_api_versions;
+request_handler handle_create_partitions;
+request_handler handle_create_topics;
 request_handler handle_delete_records;
+request_handler handle_delete_topics;
+request_handler handle_describe_cluster;
+request_handler handle_describe_configs;
 request_handler handle_describe_log_dirs;
 request_handler handle_fetch;
+request_handler handle_find_coordinator;
+request_handler handle_incremental_alter_configs;
+request_handler handle_init_producer_id;
 request_handler handle_klog_find_text;
 request_handler handle_klog_stat;
 request_handler handle_list_offsets;
+request_handler handle_list_partition_reassignments;
+request_handler handle_metadata;
 request_handler handle_offset_for_leader_epoch;
 request_handler handle_produce;
 

@@ -5,12 +5,16 @@
  * answering Metadata takes no lock for longer than a pointer copy. Changes go to the registers
  * first (compare-and-set) and come back through the watch; then the hosted partitions follow.
  *
- * Registers (replication.md 1.3): /cluster/id, /brokers/ids/N (ephemeral), /brokers/topics/T {topic_id},
- * /brokers/topics/T/partitions/P/state, /config/topics/T, /config/brokers/N, /latest_producer_id_block.
+ * Registers (replication.md 1.3): /cluster/id, /brokers/ids/N (ephemeral), /klog/broker_epoch/N,
+ * /brokers/topics/T {topic_id}, /brokers/topics/T/partitions/P/state, /config/topics/T, /config/brokers/N,
+ * /admin/delete_topics/ID (logs still to be removed), /latest_producer_id_block.
  */
 #ifndef KLOG_DAEMON_CLUSTER_H
 #define KLOG_DAEMON_CLUSTER_H
 
+#include <stdatomic.h>
+
+#include "daemon/broker_config.h"
 #include "daemon/replica/replica.h"
 #include "daemon/topic_config.h"
 #include "lib/base/kerr.h"
@@ -18,70 +22,112 @@
 #include "lib/base/uuid.h"
 
 struct broker;
+struct loop;
 
-struct cluster_topic {
+#define CLUSTER_PARTITIONS_MAX 10000 /* of one topic, and so of one request for it */
+
+struct cluster_topic { /* its logs here are open */
     char *name;
     struct uuid id;
     struct topic_config *config;
-    struct partition_state *partitions;      /* index = partition id */
+    int64_t config_version;             /* of the register; for compare-and-set */
+    struct partition_state *partitions; /* index = partition id */
     int32_t n_partitions;
-    bool internal;                           /* __consumer_offsets, __transaction_state */
-    bool ready;                              /* its logs here are open; until then LEADER_NOT_AVAILABLE */
+    bool internal;   /* __consumer_offsets, __transaction_state */
+    atomic_int refs; /* private: one an image */
 };
 struct cluster_broker {
     int32_t id;
     char *host;
     int32_t port;
-    char *rack;                              /* NULL none */
+    char *rack; /* NULL none */
 };
-struct cluster_image {                       /* immutable once published */
-    struct cluster_topic **topics;           /* sorted by name */
+/* The broker's configuration as it is now: file and command line, with what was set while it runs laid over.
+ */
+struct cluster_defaults {
+    struct broker_config config;
+    uint64_t
+        dynamic[BROKER_CONFIG_KEYS_MAX / 64]; /* bit i: key i of broker_config_table was set while it runs */
+    int64_t version;                          /* of the register */
+    atomic_int refs;
+};
+struct cluster_image {             /* immutable once published */
+    struct cluster_topic **topics; /* sorted by name */
     size_t n_topics;
-    struct cluster_broker *brokers;
+    struct cluster_broker *brokers; /* live ones, by id; never none */
     size_t n_brokers;
+    struct cluster_defaults *defaults;
     int32_t controller_id;
-    int64_t sequence;                        /* +1 a change */
+    int64_t sequence; /* +1 a change */
+    atomic_int refs;  /* private */
 };
 
 struct cluster;
 struct cluster *cluster_new(struct broker *b);
-void cluster_free(struct cluster *c);
-/* Reads the registers, opens every hosted log (in parallel on the workers), starts a new leadership epoch of each led partition
- * (R1), publishes the first image. Blocks; before the listeners open. err has one line. */
+/* Reads the registers, opens every hosted log (in parallel on the workers), starts a new leadership epoch of
+ * each led partition (R1), publishes the first image. Blocks; the loops run already, the listeners do not
+ * accept yet. err has one line. */
 int cluster_start(struct cluster *c, char *err, size_t err_size);
+/* Begins nothing more and waits for what is under way; changes that come later fail. Blocks; before the loops
+ * end. */
+void cluster_stop(struct cluster *c);
+void cluster_free(struct cluster *c);
 
-struct cluster_image *cluster_image_get(struct cluster *c);   /* any thread; a reference */
+struct cluster_image *cluster_image_get(struct cluster *c); /* any thread; a reference */
 void cluster_image_put(struct cluster_image *img);
 const struct cluster_topic *cluster_image_topic(const struct cluster_image *img, struct kstr name);
 const struct cluster_topic *cluster_image_topic_by_id(const struct cluster_image *img, const struct uuid *id);
+const struct cluster_broker *cluster_image_broker(const struct cluster_image *img, int32_t id);
 
 /* KERR_NONE, or INVALID_TOPIC_EXCEPTION with a reason (protocol.md section 4, "Metadata rules"). */
 enum kerr topic_name_check(struct kstr name, const char **ret_why);
+/* Names that differ only in '.' and '_' would be one in metrics: a second one is refused, as in Kafka. */
+bool topic_names_collide(const char *a, const char *b);
 
-/* Changes. Any loop's thread; cb on the same loop once the image shows it (and the logs are open) or it failed. text: one line. */
+/* ---- changes ---- */
+/* Any loop's thread; cb on the same loop once the image shows it (and the logs are open) or it failed. text:
+ * one line, or NULL. The change is freed after cb. Changes of one topic happen one after the other, in the
+ * order they were asked for. */
+enum config_op_kind {
+    CONFIG_OP_SET,
+    CONFIG_OP_DELETE,
+    CONFIG_OP_APPEND,
+    CONFIG_OP_SUBTRACT
+}; /* KIP-339's numbers */
+struct config_op {
+    char *key, *value; /* owned; value NULL with DELETE */
+    enum config_op_kind kind;
+};
 struct cluster_change {
     struct loop *loop;
     void (*cb)(struct cluster_change *ch, enum kerr err, const char *text);
     void *user;
-    char *topic;                             /* owned by the change; freed after cb */
-    int32_t n_partitions;                    /* create: count (-1 num.partitions); grow: new total */
-    int32_t replication_factor;              /* create; -1 default.replication.factor */
-    int32_t **assignment;                    /* create, grow: NULL, or broker ids by partition, each list ended by -1 */
+    char *topic;                /* owned by the change; configure_broker: the broker's id as text */
+    int32_t n_partitions;       /* create: count (-1 num.partitions); grow: new total; set before cb */
+    int32_t replication_factor; /* create; -1 default.replication.factor; set before cb */
+    int32_t **assignment; /* create, grow: NULL, or broker ids by (new) partition, each list ended by -1 */
     int32_t n_assignment;
-    struct topic_config_entry *entries;
-    int32_t n_entries;
+    struct config_op *ops;
+    int32_t n_ops;
+    bool replace; /* configure: ops are the whole configuration */
     bool validate_only;
-    struct uuid topic_id;                    /* create: set before cb */
+    struct uuid topic_id; /* create: set before cb. delete: if not zero, it must be this topic */
 };
 struct cluster_change *cluster_change_new(struct kstr topic);
+void cluster_change_add_op(struct cluster_change *ch, enum config_op_kind kind, struct kstr key,
+                           struct kstr value);
+/* Brokers of the next partition of the manual assignment. */
+void cluster_change_assign(struct cluster_change *ch, const int32_t *brokers, int32_t n);
+void cluster_change_free(struct cluster_change *ch); /* one that was never handed in */
 void cluster_create_topic(struct cluster *c, struct cluster_change *ch);
 void cluster_delete_topic(struct cluster *c, struct cluster_change *ch);
 void cluster_grow_topic(struct cluster *c, struct cluster_change *ch);
-void cluster_configure_topic(struct cluster *c, struct cluster_change *ch);   /* entries set or reset; already merged by the caller */
-void cluster_configure_broker(struct cluster *c, struct cluster_change *ch);  /* dynamic broker keys; topic = broker id as text */
+void cluster_configure_topic(struct cluster *c, struct cluster_change *ch);
+void cluster_configure_broker(struct cluster *c, struct cluster_change *ch); /* dynamic broker keys */
+
 /* A producer id nobody had before (blocks of 1000 by compare-and-set). */
-void cluster_new_producer_id(struct cluster *c, struct loop *lp, void (*cb)(void *arg, enum kerr err, int64_t id),
-                             void *arg);
+void cluster_new_producer_id(struct cluster *c, struct loop *lp,
+                             void (*cb)(void *arg, enum kerr err, int64_t id), void *arg);
 const char *cluster_id(const struct cluster *c);
 
 #endif

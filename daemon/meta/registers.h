@@ -56,6 +56,14 @@ struct register_watch *registers_watch(struct registers *r, const char *path,
                                        void (*cb)(void *arg, const char *path), void *arg);
 void registers_unwatch(struct registers *r, struct register_watch *w); /* on the loop: no call after it */
 
+/* The same for threads that may block, while the loop runs in another one. The names are the caller's to
+ * free. */
+struct bytebuf;
+int registers_multi_wait(struct registers *r, struct register_op *ops, int n);
+int registers_get_wait(struct registers *r, const char *path, struct bytebuf *ret, int64_t *ret_version);
+int registers_children_wait(struct registers *r, const char *path, char ***ret_names, int *ret_n);
+void registers_names_free(char **names, int n);
+
 /* The embedded back-end: DIR/registers.journal and .snapshot. Recovers a torn tail; -EBADMSG with a line in
  * err when something before the tail is damaged. Blocks. */
 int registers_open_embedded(int dirfd, struct loop *lp, struct registers **ret, char *err, size_t err_size);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See admin.h. */
+#include "daemon/api/admin.h"
+
+#include "daemon/broker.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+struct admin_item {
+    struct admin *admin;
+    int32_t i;
+};
+
+static void admin_unref(struct admin *a)
+{
+    if (--a->n_refs > 0)
+        return;
+    free(a->done);
+    free(a);
+}
+
+struct admin *admin_begin(struct request *r, const struct admin_ops *ops, void *rsp, int32_t n)
+{
+    struct admin *a = xcalloc(1, sizeof *a);
+
+    a->r = r;
+    a->ops = ops;
+    a->rsp = rsp;
+    a->n = n;
+    a->n_left = n + 1;
+    a->n_refs = 1;
+    a->done = xcalloc((size_t)n + 1, sizeof *a->done);
+    return a;
+}
+
+static void answer(struct admin *a)
+{
+    KCHECK(!a->answered);
+    a->answered = true;
+    timer_clear(a->r->loop, &a->timer);
+    a->r->finish = NULL;
+    a->ops->reply(a);
+    a->r = NULL; /* freed by the reply */
+}
+
+static void item_end(struct admin *a, int32_t i, enum kerr err, const char *text,
+                     const struct cluster_change *ch)
+{
+    if (a->answered)
+        return;
+    KCHECK(!a->done[i]);
+    a->done[i] = true;
+    a->ops->result(a, i, err, text, ch);
+    if (--a->n_left == 0)
+        answer(a);
+}
+
+void admin_fail(struct admin *a, int32_t i, enum kerr err, const char *text)
+{
+    item_end(a, i, err, text, NULL);
+}
+
+static void change_ended(struct cluster_change *ch, enum kerr err, const char *text)
+{
+    struct admin_item *item = ch->user;
+
+    item_end(item->admin, item->i, err, text, ch);
+    admin_unref(item->admin);
+    free(item);
+}
+
+void admin_change(struct admin *a, int32_t i, struct cluster_change *ch,
+                  void (*start)(struct cluster *, struct cluster_change *))
+{
+    struct admin_item *item = xcalloc(1, sizeof *item);
+
+    item->admin = a;
+    item->i = i;
+    a->n_refs++;
+    ch->loop = a->r->loop;
+    ch->cb = change_ended;
+    ch->user = item;
+    start(a->r->broker->cluster, ch);
+}
+
+/* The changes go on; only nobody waits for them any more. */
+static void give_up(struct admin *a)
+{
+    for (int32_t i = 0; i < a->n; i++)
+        if (!a->done[i])
+            a->ops->result(a, i, KERR_REQUEST_TIMED_OUT,
+                           "the change goes on, but took longer than the request allows", NULL);
+    answer(a);
+}
+
+static void time_out(struct timer *t)
+{
+    give_up(container_of(t, struct admin, timer));
+}
+
+static void finish_now(struct request *r)
+{
+    give_up(r->op);
+}
+
+void admin_wait(struct admin *a, int32_t timeout_ms)
+{
+    if (--a->n_left == 0) {
+        answer(a);
+    } else {
+        a->timer.cb = time_out;
+        timer_set(a->r->loop, &a->timer, loop_now_ms(a->r->loop) + MAX(timeout_ms, 0));
+        a->r->op = a;
+        a->r->finish = finish_now;
+    }
+    admin_unref(a);
+}
+
+struct kstr admin_text(struct admin *a, enum kerr err, const char *text)
+{
+    if (err == KERR_NONE)
+        return KSTR_NULL;
+    return kstr_of(arena_strdup(&a->r->arena, text != NULL ? text : kerr_text(err)));
+}

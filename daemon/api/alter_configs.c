@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AlterConfigs, which replaces a configuration, and IncrementalAlterConfigs (KIP-339), which changes some of
+ * its keys: the same changes, read from two requests.
+ */
+#include <stdio.h>
+
+#include "daemon/api/admin.h"
+#include "daemon/api/api.h"
+#include "daemon/api/config_resource.h"
+#include "daemon/broker.h"
+
+enum { ALTER_TIMEOUT_MS = 30000 }; /* the requests have none of their own */
+
+bool config_resource_is_me(const struct request *r, struct kstr name)
+{
+    char me[16];
+
+    snprintf(me, sizeof me, "%d", r->broker->id);
+    return kstr_eqz(name, me);
+}
+
+/* Takes ch. */
+static void alter(struct admin *a, int32_t i, int8_t resource_type, struct cluster_change *ch,
+                  bool validate_only)
+{
+    ch->validate_only = validate_only;
+    if (resource_type == CONFIG_RESOURCE_TOPIC) {
+        admin_change(a, i, ch, cluster_configure_topic);
+    } else if (resource_type == CONFIG_RESOURCE_BROKER) {
+        admin_change(a, i, ch, cluster_configure_broker);
+    } else {
+        cluster_change_free(ch);
+        admin_fail(a, i, KERR_INVALID_REQUEST, "only topics (2) and brokers (4) have a configuration here");
+    }
+}
+
+static void reply(struct admin *a)
+{
+    request_reply(a->r, a->rsp);
+}
+
+/* ---- the whole configuration ---- */
+
+static void replaced(struct admin *a, int32_t i, enum kerr err, const char *text,
+                     const struct cluster_change *ch)
+{
+    const struct alter_configs_request *q = a->r->body;
+    struct alter_configs_response *rsp = a->rsp;
+    (void)ch;
+
+    rsp->responses[i] = (struct alter_configs_response_responses){
+        .error_code = (int16_t)err,
+        .error_message = admin_text(a, err, text),
+        .resource_type = q->resources[i].resource_type,
+        .resource_name = q->resources[i].resource_name,
+    };
+}
+
+void handle_alter_configs(struct request *r)
+{
+    static const struct admin_ops ops = { replaced, reply };
+    const struct alter_configs_request *q = r->body;
+    struct alter_configs_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
+
+    wire_defaults(&wire_alter_configs_response, rsp);
+    rsp->n_responses = q->n_resources;
+    rsp->responses = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp->responses);
+    struct admin *a = admin_begin(r, &ops, rsp, q->n_resources);
+    for (int32_t i = 0; i < q->n_resources; i++) {
+        const struct alter_configs_request_resources *res = &q->resources[i];
+        struct cluster_change *ch = cluster_change_new(res->resource_name);
+        ch->replace = true;
+        for (int32_t j = 0; j < res->n_configs; j++)
+            cluster_change_add_op(ch, CONFIG_OP_SET, res->configs[j].name, res->configs[j].value);
+        alter(a, i, res->resource_type, ch, q->validate_only);
+    }
+    admin_wait(a, ALTER_TIMEOUT_MS);
+}
+
+/* ---- some keys ---- */
+
+static void changed(struct admin *a, int32_t i, enum kerr err, const char *text,
+                    const struct cluster_change *ch)
+{
+    const struct incremental_alter_configs_request *q = a->r->body;
+    struct incremental_alter_configs_response *rsp = a->rsp;
+    (void)ch;
+
+    rsp->responses[i] = (struct incremental_alter_configs_response_responses){
+        .error_code = (int16_t)err,
+        .error_message = admin_text(a, err, text),
+        .resource_type = q->resources[i].resource_type,
+        .resource_name = q->resources[i].resource_name,
+    };
+}
+
+static void change_one(struct admin *a, int32_t i)
+{
+    const struct incremental_alter_configs_request *q = a->r->body;
+    const struct incremental_alter_configs_request_resources *res = &q->resources[i];
+    struct cluster_change *ch = cluster_change_new(res->resource_name);
+
+    for (int32_t j = 0; j < res->n_configs; j++) {
+        int8_t op = res->configs[j].config_operation;
+        if (op < CONFIG_OP_SET || op > CONFIG_OP_SUBTRACT) {
+            cluster_change_free(ch);
+            admin_fail(a, i, KERR_INVALID_REQUEST, "the operation is none of set, delete, append, subtract");
+            return;
+        }
+        cluster_change_add_op(ch, (enum config_op_kind)op, res->configs[j].name, res->configs[j].value);
+    }
+    alter(a, i, res->resource_type, ch, q->validate_only);
+}
+
+void handle_incremental_alter_configs(struct request *r)
+{
+    static const struct admin_ops ops = { changed, reply };
+    const struct incremental_alter_configs_request *q = r->body;
+    struct incremental_alter_configs_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
+
+    wire_defaults(&wire_incremental_alter_configs_response, rsp);
+    rsp->n_responses = q->n_resources;
+    rsp->responses = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp->responses);
+    struct admin *a = admin_begin(r, &ops, rsp, q->n_resources);
+    for (int32_t i = 0; i < q->n_resources; i++)
+        change_one(a, i);
+    admin_wait(a, ALTER_TIMEOUT_MS);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has a configuration: topics, and this broker. */
+#ifndef KLOG_DAEMON_CONFIG_RESOURCE_H
+#define KLOG_DAEMON_CONFIG_RESOURCE_H
+
+#include "daemon/server/request.h"
+
+enum config_resource { CONFIG_RESOURCE_TOPIC = 2, CONFIG_RESOURCE_BROKER = 4 }; /* the protocol's numbers */
+
+bool config_resource_is_me(const struct request *r, struct kstr name);
+
+#endif

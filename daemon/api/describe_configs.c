@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DescribeConfigs: every key of a topic or of this broker, from the tables and the image. */
+#include <stdio.h>
+
+#include "daemon/api/api.h"
+#include "daemon/api/config_describe.h"
+#include "daemon/api/config_resource.h"
+#include "daemon/broker.h"
+
+static bool is_asked(const struct describe_configs_request_resources *q, const char *name)
+{
+    for (int32_t i = 0; i < q->n_configuration_keys; i++)
+        if (kstr_eqz(q->configuration_keys[i], name))
+            return true;
+    return q->n_configuration_keys < 0;
+}
+
+static struct describe_configs_response_configs *next_entry(struct describe_configs_response_results *out)
+{
+    return &out->configs[out->n_configs++];
+}
+
+static enum kerr describe_topic(struct request *r, const struct cluster_image *img,
+                                const struct describe_configs_request_resources *q,
+                                struct describe_configs_response_results *out)
+{
+    const struct describe_configs_request *all = r->body;
+    const char *why = NULL;
+    enum kerr err = topic_name_check(q->resource_name, &why);
+    const struct cluster_topic *t = cluster_image_topic(img, q->resource_name);
+
+    out->error_message = kstr_of(why);
+    if (err != KERR_NONE || t == NULL)
+        return err != KERR_NONE ? err : KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    out->configs = arena_array(&r->arena, topic_config_table.n, sizeof *out->configs);
+    for (size_t i = 0; i < topic_config_table.n; i++) {
+        const struct conf_key *k = &topic_config_table.keys[i];
+        if (is_asked(q, k->name))
+            config_describe_topic(&r->arena, k, t->config, img->defaults, all->include_synonyms,
+                                  all->include_documentation, next_entry(out));
+    }
+    return KERR_NONE;
+}
+
+static enum kerr describe_broker(struct request *r, const struct cluster_image *img,
+                                 const struct describe_configs_request_resources *q,
+                                 struct describe_configs_response_results *out)
+{
+    const struct describe_configs_request *all = r->body;
+
+    if (!config_resource_is_me(r, q->resource_name)) {
+        out->error_message =
+            kstr_of(arena_printf(&r->arena, "this is broker %d; ask the other one itself", r->broker->id));
+        return KERR_INVALID_REQUEST;
+    }
+    out->configs = arena_array(&r->arena, broker_config_table.n, sizeof *out->configs);
+    for (size_t i = 0; i < broker_config_table.n; i++) {
+        const struct conf_key *k = &broker_config_table.keys[i];
+        if (is_asked(q, k->name))
+            config_describe_broker(&r->arena, k, img->defaults, all->include_synonyms,
+                                   all->include_documentation, next_entry(out));
+    }
+    return KERR_NONE;
+}
+
+static void describe_one(struct request *r, const struct cluster_image *img,
+                         const struct describe_configs_request_resources *q,
+                         struct describe_configs_response_results *out)
+{
+    enum kerr err = KERR_INVALID_REQUEST;
+
+    out->resource_type = q->resource_type;
+    out->resource_name = q->resource_name;
+    out->error_message = KSTR_NULL;
+    if (q->resource_type == CONFIG_RESOURCE_TOPIC)
+        err = describe_topic(r, img, q, out);
+    else if (q->resource_type == CONFIG_RESOURCE_BROKER)
+        err = describe_broker(r, img, q, out);
+    else
+        out->error_message = kstr_of("only topics (2) and brokers (4) have a configuration here");
+    out->error_code = (int16_t)err;
+    if (err != KERR_NONE && kstr_is_null(out->error_message))
+        out->error_message = kstr_of(kerr_text(err));
+}
+
+void handle_describe_configs(struct request *r)
+{
+    const struct describe_configs_request *q = r->body;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct describe_configs_response rsp;
+
+    wire_defaults(&wire_describe_configs_response, &rsp);
+    rsp.n_results = q->n_resources;
+    rsp.results = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp.results);
+    for (int32_t i = 0; i < q->n_resources; i++)
+        describe_one(r, img, &q->resources[i], &rsp.results[i]);
+    request_reply(r, &rsp);
+    cluster_image_put(img);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metadata: brokers, topics, leaders, from the cluster's image. A named topic that is not there and may be
+ * created is created first; the answer then has it finished. On the session's loop.
+ */
+#include <limits.h>
+
+#include "daemon/api/admin.h"
+#include "daemon/api/api.h"
+#include "daemon/broker.h"
+#include "lib/base/mem.h"
+
+enum { CREATE_TIMEOUT_MS = 30000 };
+
+static bool wants_all(const struct request *r)
+{
+    const struct metadata_request *q = r->body;
+
+    return r->api_version == 0 ? q->n_topics <= 0 : q->n_topics < 0;
+}
+
+/* ---- partitions ---- */
+
+static int32_t *list(struct arena *a, int32_t n)
+{
+    return arena_array(a, (size_t)n + 1, sizeof(int32_t));
+}
+
+static void fill_partition(struct request *r, const struct cluster_image *img, int32_t id,
+                           const struct partition_state *st, struct metadata_response_partitions *p)
+{
+    p->partition_index = id;
+    p->leader_epoch = st->leader_epoch;
+    p->replica_nodes = list(&r->arena, st->n_replicas);
+    p->isr_nodes = list(&r->arena, st->n_isr);
+    p->offline_replicas = list(&r->arena, st->n_replicas);
+    for (int32_t i = 0; i < st->n_replicas; i++) {
+        p->replica_nodes[p->n_replica_nodes++] = st->replicas[i];
+        if (cluster_image_broker(img, st->replicas[i]) == NULL)
+            p->offline_replicas[p->n_offline_replicas++] = st->replicas[i];
+    }
+    for (int32_t i = 0; i < st->n_isr; i++)
+        if (cluster_image_broker(img, st->isr[i]) != NULL)
+            p->isr_nodes[p->n_isr_nodes++] = st->isr[i];
+
+    bool led = st->leader >= 0 && cluster_image_broker(img, st->leader) != NULL;
+    p->leader_id = led ? st->leader : -1;
+    p->error_code = led ? KERR_NONE : KERR_LEADER_NOT_AVAILABLE;
+}
+
+static void fill_topic(struct request *r, const struct cluster_image *img, const struct cluster_topic *t,
+                       struct metadata_response_topics *out)
+{
+    const struct metadata_request *q = r->body;
+
+    out->error_code = KERR_NONE;
+    out->name = kstr_of(t->name);
+    out->topic_id = t->id;
+    out->is_internal = t->internal;
+    out->n_partitions = t->n_partitions;
+    out->partitions = arena_array(&r->arena, (size_t)t->n_partitions + 1, sizeof *out->partitions);
+    for (int32_t i = 0; i < t->n_partitions; i++)
+        fill_partition(r, img, i, &t->partitions[i], &out->partitions[i]);
+    if (q->include_topic_authorized_operations)
+        out->topic_authorized_operations = TOPIC_OPERATIONS;
+}
+
+/* ---- topics ---- */
+
+static bool is_by_id(const struct metadata_request_topics *q)
+{
+    return q->name.n < 0 && !uuid_is_zero(&q->topic_id);
+}
+
+static const struct cluster_topic *find(const struct cluster_image *img,
+                                        const struct metadata_request_topics *q)
+{
+    return is_by_id(q) ? cluster_image_topic_by_id(img, &q->topic_id) : cluster_image_topic(img, q->name);
+}
+
+static enum kerr error_of_missing(const struct metadata_request_topics *q)
+{
+    if (is_by_id(q))
+        return KERR_UNKNOWN_TOPIC_ID;
+    return topic_name_check(q->name, NULL) != KERR_NONE ? KERR_INVALID_TOPIC_EXCEPTION
+                                                        : KERR_UNKNOWN_TOPIC_OR_PARTITION;
+}
+
+/* err: what creating it came to; NONE if nobody tried. */
+static void fill_asked(struct request *r, const struct cluster_image *img,
+                       const struct metadata_request_topics *q, enum kerr err,
+                       struct metadata_response_topics *out)
+{
+    const struct cluster_topic *t = find(img, q);
+
+    out->topic_authorized_operations = INT32_MIN;
+    if (t != NULL) {
+        fill_topic(r, img, t, out);
+        return;
+    }
+    out->error_code = (int16_t)(err != KERR_NONE ? err : error_of_missing(q));
+    out->name = q->name.n < 0 && r->api_version < 12 ? kstr_of("") : q->name;
+    out->topic_id = q->topic_id;
+}
+
+static void fill_topics(struct request *r, const struct cluster_image *img, const enum kerr *errs,
+                        struct metadata_response *rsp)
+{
+    const struct metadata_request *q = r->body;
+    bool all = wants_all(r);
+
+    rsp->n_topics = all ? (int32_t)img->n_topics : q->n_topics;
+    rsp->topics = arena_array(&r->arena, (size_t)rsp->n_topics + 1, sizeof *rsp->topics);
+    for (int32_t i = 0; i < rsp->n_topics; i++) {
+        if (all) {
+            rsp->topics[i].topic_authorized_operations = INT32_MIN;
+            fill_topic(r, img, img->topics[i], &rsp->topics[i]);
+        } else {
+            fill_asked(r, img, &q->topics[i], errs == NULL ? KERR_NONE : errs[i], &rsp->topics[i]);
+        }
+    }
+}
+
+/* ---- brokers ---- */
+
+/* This broker is reached as this client reached it: at the advertised address of the listener it came in on.
+ */
+static void fill_brokers(struct request *r, const struct cluster_image *img, struct metadata_response *rsp)
+{
+    rsp->n_brokers = (int32_t)img->n_brokers;
+    rsp->brokers = arena_array(&r->arena, img->n_brokers, sizeof *rsp->brokers);
+    for (size_t i = 0; i < img->n_brokers; i++) {
+        const struct cluster_broker *b = &img->brokers[i];
+        const char *host = b->host;
+        int32_t port = b->port;
+        if (b->id == r->broker->id)
+            request_listener(r, &host, &port);
+        rsp->brokers[i] = (struct metadata_response_brokers){
+            .node_id = b->id,
+            .host = kstr_of(host),
+            .port = port,
+            .rack = kstr_of(b->rack),
+        };
+    }
+}
+
+static void reply(struct request *r, const enum kerr *errs)
+{
+    const struct metadata_request *q = r->body;
+    struct cluster *c = r->broker->cluster;
+    struct cluster_image *img = cluster_image_get(c);
+    struct metadata_response rsp;
+
+    wire_defaults(&wire_metadata_response, &rsp);
+    fill_brokers(r, img, &rsp);
+    rsp.cluster_id = kstr_of(cluster_id(c));
+    rsp.controller_id = img->controller_id;
+    fill_topics(r, img, errs, &rsp);
+    if (q->include_cluster_authorized_operations)
+        rsp.cluster_authorized_operations = CLUSTER_OPERATIONS;
+    request_reply(r, &rsp);
+    cluster_image_put(img);
+}
+
+/* ---- creation ---- */
+
+static bool may_create(const struct request *r, const struct cluster_image *img)
+{
+    const struct metadata_request *q = r->body;
+
+    return !wants_all(r) && img->defaults->config.auto_create_topics_enable &&
+           (r->api_version < 4 || q->allow_auto_topic_creation);
+}
+
+/* Not what an id names, not what no topic may be called, and not what the broker makes itself. */
+static bool is_creatable(const struct cluster_image *img, const struct metadata_request_topics *q)
+{
+    return !is_by_id(q) && topic_name_check(q->name, NULL) == KERR_NONE &&
+           cluster_image_topic(img, q->name) == NULL && !kstr_eqz(q->name, "__consumer_offsets") &&
+           !kstr_eqz(q->name, "__transaction_state");
+}
+
+static void created(struct admin *a, int32_t i, enum kerr err, const char *text,
+                    const struct cluster_change *ch)
+{
+    enum kerr *errs = a->rsp;
+    (void)text;
+    (void)ch;
+
+    if (err == KERR_REQUEST_TIMED_OUT)
+        err = KERR_LEADER_NOT_AVAILABLE; /* it is under way: ask again */
+    errs[i] = err == KERR_TOPIC_ALREADY_EXISTS ? KERR_NONE : err;
+}
+
+static void created_all(struct admin *a)
+{
+    reply(a->r, a->rsp);
+}
+
+static void create_missing(struct request *r, const struct cluster_image *img)
+{
+    static const struct admin_ops ops = { created, created_all };
+    const struct metadata_request *q = r->body;
+    struct admin *a =
+        admin_begin(r, &ops, arena_array(&r->arena, (size_t)q->n_topics, sizeof(enum kerr)), q->n_topics);
+
+    for (int32_t i = 0; i < q->n_topics; i++) {
+        if (is_creatable(img, &q->topics[i]))
+            admin_change(a, i, cluster_change_new(q->topics[i].name), cluster_create_topic);
+        else
+            admin_fail(a, i, KERR_NONE, NULL);
+    }
+    admin_wait(a, CREATE_TIMEOUT_MS);
+}
+
+void handle_metadata(struct request *r)
+{
+    const struct metadata_request *q = r->body;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    bool create = false;
+
+    if (may_create(r, img))
+        for (int32_t i = 0; i < q->n_topics && !create; i++)
+            create = is_creatable(img, &q->topics[i]);
+    if (create)
+        create_missing(r, img);
+    else
+        reply(r, NULL);
+    cluster_image_put(img);
+}

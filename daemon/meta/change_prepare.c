@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a change of a topic must fulfil, and the register operations it becomes. Meta loop; no I/O. The image
+ * is the newest, and the topic's slot lets one change through at a time; registers' versions guard against
+ * other brokers.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/meta/change.h"
+#include "daemon/meta/config_ops.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+enum kerr change_refuse(struct change *ch, enum kerr err, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(ch->text, sizeof ch->text, fmt, ap);
+    va_end(ap);
+    return err;
+}
+
+static const struct cluster_topic *topic_of(struct cluster *c, const struct change *ch)
+{
+    return cluster_image_topic(c->image, kstr_of(ch->pub.topic));
+}
+
+/* R2: only this incarnation of the broker may write. */
+static void add_fence(struct cluster *c, struct change *ch)
+{
+    ops_add(&ch->ops, REGISTER_CHECK, xasprintf("/klog/broker_epoch/%d", c->broker->id), NULL,
+            c->broker_epoch);
+}
+
+/* ---- replicas ---- */
+
+static enum kerr check_assigned(struct cluster *c, struct change *ch, const int32_t *list, int32_t n_expected)
+{
+    int32_t n = 0;
+
+    for (; list[n] >= 0; n++) {
+        if (cluster_image_broker(c->image, list[n]) == NULL)
+            return change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT,
+                                 "the assignment names broker %d, which is not there", list[n]);
+        for (int32_t i = 0; i < n; i++)
+            if (list[i] == list[n])
+                return change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT,
+                                     "the assignment names broker %d twice for one "
+                                     "partition",
+                                     list[n]);
+    }
+    if (n == 0 || n > REPLICA_MAX || n != n_expected)
+        return change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT,
+                             "every partition needs the same number of replicas, "
+                             "1 to %d",
+                             REPLICA_MAX);
+    return KERR_NONE;
+}
+
+static int32_t list_length(const int32_t *list)
+{
+    int32_t n = 0;
+
+    while (list[n] >= 0)
+        n++;
+    return n;
+}
+
+static enum kerr check_assignment(struct cluster *c, struct change *ch, int32_t n_replicas)
+{
+    enum kerr err = KERR_NONE;
+
+    for (int32_t i = 0; i < ch->pub.n_assignment && err == KERR_NONE; i++)
+        err = check_assigned(c, ch, ch->pub.assignment[i], n_replicas);
+    return err;
+}
+
+/* Round about the brokers, so that leaders spread; which one begins depends on the topic's name. */
+static void choose_replicas(struct cluster *c, const struct change *ch, int32_t id,
+                            struct partition_state *st)
+{
+    uint32_t start = 0;
+
+    for (const char *p = ch->pub.topic; *p != '\0'; p++)
+        start = start * 31 + (uint8_t)*p;
+    for (int32_t i = 0; i < st->n_replicas; i++)
+        st->replicas[i] = c->image->brokers[(start + (uint32_t)id + (uint32_t)i) % c->image->n_brokers].id;
+}
+
+/* The register of a new partition: all replicas are in sync, there is nothing to be behind of. */
+static char *new_partition(struct cluster *c, const struct change *ch, int32_t id, int32_t index,
+                           int32_t n_replicas)
+{
+    struct partition_register p = { .st.n_replicas = n_replicas,
+                                    .st.n_isr = n_replicas,
+                                    .leader_be = c->broker_epoch };
+    char writer[64];
+
+    if (ch->pub.assignment != NULL)
+        memcpy(p.st.replicas, ch->pub.assignment[index], (size_t)n_replicas * sizeof p.st.replicas[0]);
+    else
+        choose_replicas(c, ch, id, &p.st);
+    memcpy(p.st.isr, p.st.replicas, sizeof p.st.isr);
+    for (int32_t i = 0; i < n_replicas; i++)
+        p.isr_be[i] = c->broker_epoch;
+    p.st.leader = p.st.replicas[0];
+    cluster_writer(c, writer);
+    return partition_register_encode(&p, writer);
+}
+
+static void add_partitions(struct cluster *c, struct change *ch, int32_t from, int32_t to, int32_t n_replicas)
+{
+    for (int32_t id = from; id < to; id++) {
+        ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions/%d", ch->pub.topic, id),
+                NULL, 0);
+        ops_add(&ch->ops, REGISTER_CREATE,
+                xasprintf("/brokers/topics/%s/partitions/%d/state", ch->pub.topic, id),
+                new_partition(c, ch, id, id - from, n_replicas), 0);
+    }
+}
+
+/* ---- create ---- */
+
+static enum kerr check_new_name(struct cluster *c, struct change *ch)
+{
+    const char *name = ch->pub.topic;
+
+    if (topic_of(c, ch) != NULL)
+        return change_refuse(ch, KERR_TOPIC_ALREADY_EXISTS, "the topic %s is there already", name);
+    for (size_t i = 0; i < c->image->n_topics; i++)
+        if (topic_names_collide(name, c->image->topics[i]->name))
+            return change_refuse(ch, KERR_INVALID_TOPIC_EXCEPTION,
+                                 "the name %s differs from the topic %s only in . and _", name,
+                                 c->image->topics[i]->name);
+    for (struct topic_slot *s = c->slots; s != NULL; s = s->hh.next) {
+        const struct change *other = TAILQ_FIRST(&s->changes);
+        if (other != NULL && other != ch && other->begun && topic_names_collide(name, s->name))
+            return change_refuse(ch, KERR_INVALID_TOPIC_EXCEPTION,
+                                 "the name %s differs from the topic %s only in . and _", name, s->name);
+    }
+    return KERR_NONE;
+}
+
+static enum kerr check_new_counts(struct cluster *c, struct change *ch)
+{
+    struct cluster_change *pub = &ch->pub;
+    const struct broker_config *cfg = &c->image->defaults->config;
+
+    if (pub->assignment != NULL && (pub->n_partitions != -1 || pub->replication_factor != -1))
+        return change_refuse(ch, KERR_INVALID_REQUEST, "give either counts or an assignment, not both");
+    if (pub->assignment != NULL) {
+        pub->n_partitions = pub->n_assignment;
+        pub->replication_factor = list_length(pub->assignment[0]);
+    }
+    if (pub->n_partitions == -1)
+        pub->n_partitions = cfg->num_partitions;
+    if (pub->replication_factor == -1)
+        pub->replication_factor = cfg->default_replication_factor;
+
+    if (pub->n_partitions <= 0 || pub->n_partitions > CLUSTER_PARTITIONS_MAX)
+        return change_refuse(ch, KERR_INVALID_PARTITIONS, "a topic has 1 to %d partitions, not %d",
+                             CLUSTER_PARTITIONS_MAX, pub->n_partitions);
+    if (pub->assignment != NULL)
+        return check_assignment(c, ch, pub->replication_factor);
+    if (pub->replication_factor <= 0 || pub->replication_factor > REPLICA_MAX ||
+        (size_t)pub->replication_factor > c->image->n_brokers)
+        return change_refuse(ch, KERR_INVALID_REPLICATION_FACTOR,
+                             "the replication factor %d is not possible: brokers that "
+                             "are there=%zu",
+                             pub->replication_factor, c->image->n_brokers);
+    return KERR_NONE;
+}
+
+/* The settings after the change, checked; *ret_text is the register's new value. */
+static enum kerr settle_config(struct cluster *c, struct change *ch, const struct topic_config *before,
+                               char **ret_text)
+{
+    struct config_settings s = { 0 };
+    char err[320];
+    enum kerr kerr = KERR_NONE;
+
+    if (before != NULL && !ch->pub.replace)
+        s.entries = topic_config_entries(before, &s.n);
+    struct topic_config *plain = topic_config_new(&c->image->defaults->config, NULL, 0, err, sizeof err);
+    KCHECK(plain != NULL);
+    int rc =
+        config_settings_apply(&s, &topic_config_table, plain, ch->pub.ops, ch->pub.n_ops, err, sizeof err);
+    topic_config_unref(plain);
+
+    struct topic_config *after =
+        rc < 0 ? NULL : topic_config_new(&c->image->defaults->config, s.entries, s.n, err, sizeof err);
+    if (after == NULL)
+        kerr = change_refuse(ch, KERR_INVALID_CONFIG, "%s", err);
+    else
+        *ret_text = config_register_encode(s.entries, s.n);
+    topic_config_unref(after);
+    config_settings_done(&s);
+    return kerr;
+}
+
+enum kerr change_prepare_create(struct cluster *c, struct change *ch)
+{
+    char *config = NULL;
+    const char *name = ch->pub.topic;
+
+    enum kerr err = check_new_name(c, ch);
+    if (err == KERR_NONE)
+        err = check_new_counts(c, ch);
+    if (err == KERR_NONE)
+        err = settle_config(c, ch, NULL, &config);
+    if (err != KERR_NONE)
+        return err;
+
+    uuid_random(&ch->pub.topic_id);
+    add_fence(c, ch);
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/config/topics/%s", name), config, 0);
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s", name),
+            topic_register_encode(&ch->pub.topic_id), 0);
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions", name), NULL, 0);
+    add_partitions(c, ch, 0, ch->pub.n_partitions, ch->pub.replication_factor);
+    return KERR_NONE;
+}
+
+/* ---- delete ---- */
+
+static void add_deletion(struct change *ch, const struct cluster_topic *t)
+{
+    char id[UUID_TEXT_LEN + 1];
+
+    for (int32_t i = 0; i < t->n_partitions; i++) {
+        ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/brokers/topics/%s/partitions/%d/state", t->name, i),
+                NULL, REGISTER_ANY_VERSION);
+        ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/brokers/topics/%s/partitions/%d", t->name, i), NULL,
+                REGISTER_ANY_VERSION);
+    }
+    ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/brokers/topics/%s/partitions", t->name), NULL,
+            REGISTER_ANY_VERSION);
+    ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/brokers/topics/%s", t->name), NULL, REGISTER_ANY_VERSION);
+    ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/config/topics/%s", t->name), NULL, REGISTER_ANY_VERSION);
+    uuid_text(&t->id, id);
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/admin/delete_topics/%s", id), xstrdup(t->name), 0);
+}
+
+enum kerr change_prepare_delete(struct cluster *c, struct change *ch)
+{
+    const struct cluster_topic *t = topic_of(c, ch);
+
+    if (t == NULL)
+        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    if (!uuid_is_zero(&ch->pub.topic_id) && !uuid_eq(&ch->pub.topic_id, &t->id))
+        return KERR_UNKNOWN_TOPIC_ID;
+    if (!c->broker->config.delete_topic_enable)
+        return change_refuse(ch, KERR_TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker");
+
+    add_fence(c, ch);
+    add_deletion(ch, t);
+    return KERR_NONE;
+}
+
+/* ---- grow ---- */
+
+enum kerr change_prepare_grow(struct cluster *c, struct change *ch)
+{
+    const struct cluster_topic *t = topic_of(c, ch);
+
+    if (t == NULL)
+        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    int32_t n = ch->pub.n_partitions, added = n - t->n_partitions, n_replicas = t->partitions[0].n_replicas;
+    if (n > CLUSTER_PARTITIONS_MAX)
+        return change_refuse(ch, KERR_INVALID_PARTITIONS, "a topic has at most %d partitions",
+                             CLUSTER_PARTITIONS_MAX);
+    if (added <= 0)
+        return change_refuse(ch, KERR_INVALID_PARTITIONS,
+                             "the topic has %d partitions already, and they can only become "
+                             "more, not %d",
+                             t->n_partitions, n);
+    if (ch->pub.assignment != NULL && ch->pub.n_assignment != added)
+        return change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT,
+                             "the assignment has %d partitions where %d are added", ch->pub.n_assignment,
+                             added);
+    enum kerr err = check_assignment(c, ch, n_replicas);
+    if (err != KERR_NONE)
+        return err;
+    if ((size_t)n_replicas > c->image->n_brokers)
+        return change_refuse(ch, KERR_INVALID_REPLICATION_FACTOR,
+                             "the topic has %d replicas, brokers that are there=%zu", n_replicas,
+                             c->image->n_brokers);
+
+    add_fence(c, ch);
+    add_partitions(c, ch, t->n_partitions, n, n_replicas);
+    return KERR_NONE;
+}
+
+/* ---- configure ---- */
+
+enum kerr change_prepare_configure(struct cluster *c, struct change *ch)
+{
+    const struct cluster_topic *t = topic_of(c, ch);
+    char *text = NULL;
+
+    if (t == NULL)
+        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    enum kerr err = settle_config(c, ch, t->config, &text);
+    if (err != KERR_NONE)
+        return err;
+
+    add_fence(c, ch);
+    ops_add(&ch->ops, REGISTER_SET, xasprintf("/config/topics/%s", ch->pub.topic), text, t->config_version);
+    return KERR_NONE;
+}

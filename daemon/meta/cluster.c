@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cluster's life: made, started, watching, stopped. cluster_start() and cluster_stop() block on the main
+ * thread; watches are called on the meta loop.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/meta/cluster_int.h"
+#include "daemon/meta/cluster_start.h"
+#include "lib/base/check.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+struct cluster *cluster_new(struct broker *b)
+{
+    struct cluster *c = xcalloc(1, sizeof *c);
+
+    c->broker = b;
+    c->registers = b->registers;
+    c->loop = b->loops[0];
+    pthread_mutex_init(&c->image_mu, NULL);
+    TAILQ_INIT(&c->brokers.changes);
+    c->ids = producer_ids_new(c);
+    sem_init(&c->started, 0, 0);
+    return c;
+}
+
+void cluster_free(struct cluster *c)
+{
+    if (c == NULL)
+        return;
+    slots_free(c);
+    producer_ids_free(c->ids);
+    cluster_image_put(c->image);
+    free(c->start_topics);
+    pthread_mutex_destroy(&c->image_mu);
+    sem_destroy(&c->started);
+    free(c);
+}
+
+const char *cluster_id(const struct cluster *c)
+{
+    return c->broker->cluster_id;
+}
+
+/* ---- watching ---- */
+
+/* The topic that a path below top names, or NULL. */
+static char *topic_in_path(const char *path, const char *top)
+{
+    size_t n = strlen(top);
+
+    if (strncmp(path, top, n) != 0 || path[n] != '/')
+        return NULL;
+    const char *name = path + n + 1;
+    return xstrndup(name, strcspn(name, "/"));
+}
+
+static void topic_changed(void *arg, const char *path)
+{
+    struct cluster *c = arg;
+    char *name = topic_in_path(path, "/brokers/topics");
+
+    if (name == NULL)
+        name = topic_in_path(path, "/config/topics");
+    if (name != NULL && !c->stopping)
+        slot_mark_dirty(slot_get(c, name));
+    free(name);
+}
+
+static void broker_changed(void *arg, const char *path)
+{
+    struct cluster *c = arg;
+
+    if (strcmp(path, "/brokers/ids") == 0 || strcmp(path, "/config/brokers") == 0 || c->stopping)
+        return;
+    c->brokers.dirty = true;
+    brokers_step(c);
+}
+
+static void watch(void *arg)
+{
+    struct cluster *c = arg;
+
+    c->watches[0] = registers_watch(c->registers, "/brokers/topics", topic_changed, c);
+    c->watches[1] = registers_watch(c->registers, "/config/topics", topic_changed, c);
+    c->watches[2] = registers_watch(c->registers, "/brokers/ids", broker_changed, c);
+    c->watches[3] = registers_watch(c->registers, "/config/brokers", broker_changed, c);
+}
+
+/* ---- starting and stopping ---- */
+
+int cluster_start(struct cluster *c, char *err, size_t err_size)
+{
+    struct cluster_starter st = { .cluster = c };
+
+    int rc = cluster_start_registers(&st, err, err_size);
+    if (rc == 0)
+        rc = cluster_start_topics(&st, err, err_size);
+    if (rc == 0)
+        broker_call(c->loop, watch, c);
+    cluster_starter_done(&st);
+    return rc;
+}
+
+static void stop_begin(void *arg)
+{
+    struct cluster *c = arg;
+
+    c->stopping = true;
+    for (size_t i = 0; i < ARRAY_LEN(c->watches); i++)
+        if (c->watches[i] != NULL)
+            registers_unwatch(c->registers, c->watches[i]);
+    cluster_note_idle(c, 0);
+}
+
+void cluster_stop(struct cluster *c)
+{
+    if (c == NULL)
+        return;
+    sem_t idle;
+    sem_init(&idle, 0, 0);
+    c->idle = &idle;
+    broker_call(c->loop, stop_begin, c);
+    while (sem_wait(&idle) < 0)
+        ;
+    sem_destroy(&idle);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Live brokers and what is set on them while they run: the same round as a topic's slot (write, read again,
+ * publish), in one place for all. Meta loop, but for the job that reads. A topic's slot reads its
+ * configuration anew when the defaults under it have changed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/meta/change.h"
+#include "daemon/meta/config_ops.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+static void set_busy(struct cluster *c, bool busy)
+{
+    c->brokers.busy = busy;
+    cluster_note_idle(c, busy ? +1 : -1);
+}
+
+/* ---- reading ---- */
+
+static void load_run(struct job *j)
+{
+    struct cluster *c = container_of(j, struct cluster, brokers.job);
+
+    brokers_load(c, &c->brokers.load);
+}
+
+void cluster_apply_log_level(const struct cluster_defaults *d)
+{
+    log_set_level((enum log_level)d->config.log_level);
+}
+
+static void topics_follow(struct cluster *c)
+{
+    struct topic_slot *s, *next;
+
+    HASH_ITER (hh, c->slots, s, next)
+        slot_mark_dirty(s);
+}
+
+static void load_done(struct job *j)
+{
+    struct cluster *c = container_of(j, struct cluster, brokers.job);
+    struct brokers_load *l = &c->brokers.load;
+    bool news = false;
+
+    set_busy(c, false);
+    if (l->rc == 0 && l->n_brokers > 0) {
+        news = l->defaults->version != c->image->defaults->version;
+        cluster_publish_brokers(c, l->defaults, l->brokers, l->n_brokers);
+        cluster_apply_log_level(l->defaults);
+    } else if (l->rc != -EAGAIN) {
+        log_error("brokers: cannot read their registers: %s", strerror(-l->rc));
+    }
+    brokers_load_done(l);
+    if (news && !c->stopping)
+        topics_follow(c);
+    brokers_step(c);
+}
+
+static void load_begin(struct cluster *c)
+{
+    c->brokers.dirty = false;
+    set_busy(c, true);
+    c->brokers.job = (struct job){ .run = load_run, .done = load_done, .loop = c->loop };
+    workers_submit(c->broker->workers, &c->brokers.job);
+}
+
+/* ---- changing ---- */
+
+static enum kerr judge_settings(struct cluster *c, struct change *ch, const struct config_settings *s)
+{
+    struct broker_config cfg;
+    char err[320];
+    int rc = 0;
+
+    broker_config_copy(&cfg, &c->broker->config);
+    for (size_t i = 0; i < s->n && rc == 0; i++) {
+        rc = broker_config_set(&cfg, s->entries[i].key, s->entries[i].value, err, sizeof err);
+        if (rc == 0 && broker_config_find(s->entries[i].key)->read_only) {
+            snprintf(err, sizeof err,
+                     "%s cannot change while klogd runs: set it in the configuration file and restart",
+                     s->entries[i].key);
+            rc = -EINVAL;
+        }
+    }
+    if (rc == 0)
+        rc = broker_config_check(&cfg, err, sizeof err);
+    broker_config_done(&cfg);
+    return rc == 0 ? KERR_NONE : change_refuse(ch, KERR_INVALID_CONFIG, "%s", err);
+}
+
+static enum kerr prepare(struct cluster *c, struct change *ch)
+{
+    char me[16], err[320];
+    struct config_settings s = { 0 };
+    const struct cluster_defaults *d = c->image->defaults;
+
+    snprintf(me, sizeof me, "%d", c->broker->id);
+    if (strcmp(ch->pub.topic, me) != 0)
+        return change_refuse(ch, KERR_INVALID_REQUEST, "this is broker %s: ask broker \"%s\" itself", me,
+                             ch->pub.topic);
+
+    if (!ch->pub.replace)
+        s.entries = defaults_entries(d, &s.n);
+    enum kerr kerr = KERR_NONE;
+    if (config_settings_apply(&s, &broker_config_table, &d->config, ch->pub.ops, ch->pub.n_ops, err,
+                              sizeof err) < 0)
+        kerr = change_refuse(ch, KERR_INVALID_CONFIG, "%s", err);
+    else
+        kerr = judge_settings(c, ch, &s);
+    if (kerr == KERR_NONE)
+        ops_add(&ch->ops, REGISTER_SET, xasprintf("/config/brokers/%s", me),
+                config_register_encode(s.entries, s.n), d->version);
+    config_settings_done(&s);
+    return kerr;
+}
+
+static void end_first(struct cluster *c, enum kerr err, const char *text)
+{
+    struct change *ch = TAILQ_FIRST(&c->brokers.changes);
+
+    TAILQ_REMOVE(&c->brokers.changes, ch, link);
+    if (text != NULL)
+        change_end(ch, err, "%s", text);
+    else
+        change_end(ch, err, NULL);
+}
+
+static void written(void *arg, int rc)
+{
+    struct cluster *c = arg;
+
+    set_busy(c, false);
+    if (rc < 0)
+        end_first(c, change_kerr_of(rc), strerror(-rc));
+    c->brokers.dirty = true;
+    brokers_step(c);
+}
+
+static void begin(struct cluster *c, struct change *ch)
+{
+    enum kerr err = prepare(c, ch);
+
+    if (err != KERR_NONE || ch->pub.validate_only) {
+        end_first(c, err, NULL);
+        return;
+    }
+    ch->begun = true;
+    set_busy(c, true);
+    registers_multi(c->registers, ch->ops.ops, ch->ops.n, written, c);
+}
+
+void brokers_step(struct cluster *c)
+{
+    while (!c->brokers.busy) {
+        struct change *ch = TAILQ_FIRST(&c->brokers.changes);
+        if (c->stopping && ch != NULL)
+            end_first(c, KERR_BROKER_NOT_AVAILABLE, "the broker is stopping");
+        else if (c->stopping)
+            return;
+        else if (c->brokers.dirty)
+            load_begin(c);
+        else if (ch == NULL)
+            return;
+        else if (ch->begun)
+            end_first(c, KERR_NONE, NULL);
+        else
+            begin(c, ch);
+    }
+}

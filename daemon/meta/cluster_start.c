@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See cluster_start.h. Main thread. */
+#include "daemon/meta/cluster_start.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "lib/base/check.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+#define MULTI_BYTES_MAX (256 * 1024)
+
+static int fail(int rc, const char *what, char *err, size_t err_size)
+{
+    snprintf(err, err_size, "registers: cannot %s: %s", what, strerror(-rc));
+    return rc;
+}
+
+/* ---- base registers ---- */
+
+static int ensure(struct cluster *c, const char *path, char *value)
+{
+    struct register_ops_list l = { 0 };
+
+    ops_add(&l, REGISTER_CREATE, xstrdup(path), value, 0);
+    int rc = registers_multi_wait(c->registers, l.ops, l.n);
+    ops_done(&l);
+    return rc == -EEXIST ? 0 : rc;
+}
+
+static int ensure_base(struct cluster *c)
+{
+    static const char *const paths[] = {
+        "/cluster",
+        "/brokers",
+        "/brokers/ids",
+        "/brokers/topics",
+        "/config",
+        "/config/topics",
+        "/config/brokers",
+        "/klog",
+        "/klog/broker_epoch",
+        "/admin",
+        "/admin/delete_topics",
+        "/latest_producer_id_block",
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(paths) && rc == 0; i++)
+        rc = ensure(c, paths[i], NULL);
+    if (rc < 0)
+        return rc;
+
+    CLEANUP(freep) char *epoch = xasprintf("/klog/broker_epoch/%d", c->broker->id);
+    CLEANUP(freep) char *config = xasprintf("/config/brokers/%d", c->broker->id);
+    rc = ensure(c, epoch, xstrdup("{\"base\":0}"));
+    return rc < 0 ? rc : ensure(c, config, config_register_encode(NULL, 0));
+}
+
+static int check_identity(struct cluster *c, char *err, size_t err_size)
+{
+    struct bytebuf b = { 0 };
+    int64_t version;
+
+    int rc = ensure(c, "/cluster/id", xstrdup(c->broker->cluster_id));
+    if (rc == 0)
+        rc = registers_get_wait(c->registers, "/cluster/id", &b, &version);
+    if (rc < 0) {
+        fail(rc, "read /cluster/id", err, err_size);
+    } else if (strcmp(bytebuf_cstr(&b), c->broker->cluster_id) != 0) {
+        snprintf(err, err_size,
+                 "the registers belong to cluster %.64s, the log directories to cluster %s: "
+                 "start klogd with the directories that belong together",
+                 bytebuf_cstr(&b), c->broker->cluster_id);
+        rc = -ESTALE;
+    }
+    bytebuf_done(&b);
+    return rc;
+}
+
+/* ---- registration ---- */
+
+static void me_fill(struct cluster *c, struct cluster_broker *ret)
+{
+    struct broker_listener *ls;
+    size_t n;
+    char err[256];
+
+    KCHECK(broker_config_listeners(&c->broker->config, &ls, &n, err, sizeof err) == 0);
+    const char *host = ls[0].advertised_host != NULL ? ls[0].advertised_host : ls[0].host;
+    *ret = (struct cluster_broker){ c->broker->id, xstrdup(host), ls[0].advertised_port, NULL };
+    broker_listeners_free(ls, n);
+}
+
+/* Both in one: whoever sees the broker's registration sees its new epoch, and its older self can write no
+ * more (R2). */
+static int enlist(struct cluster *c)
+{
+    struct register_ops_list l = { 0 };
+    struct cluster_broker me;
+
+    me_fill(c, &me);
+    ops_add(&l, REGISTER_CREATE_EPHEMERAL, xasprintf("/brokers/ids/%d", me.id),
+            broker_register_encode(&me, &c->broker->config), 0);
+    ops_add(&l, REGISTER_SET, xasprintf("/klog/broker_epoch/%d", me.id), xstrdup("{\"base\":0}"),
+            REGISTER_ANY_VERSION);
+    int rc = registers_multi_wait(c->registers, l.ops, l.n);
+    c->broker_epoch = l.ops[1].new_version;
+    ops_done(&l);
+    free(me.host);
+    return rc;
+}
+
+int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_size)
+{
+    struct cluster *c = st->cluster;
+    struct brokers_load l = { 0 };
+
+    int rc = ensure_base(c);
+    if (rc < 0)
+        return fail(rc, "make the first registers", err, err_size);
+    rc = check_identity(c, err, err_size);
+    if (rc < 0)
+        return rc;
+    rc = enlist(c);
+    if (rc == -EEXIST) {
+        snprintf(err, err_size, "a broker %d is there already: give this one another broker.id",
+                 c->broker->id);
+        return rc;
+    }
+    if (rc < 0)
+        return fail(rc, "register this broker", err, err_size);
+
+    brokers_load(c, &l);
+    if (l.rc == 0) {
+        cluster_publish_first(c, l.defaults, l.brokers, l.n_brokers);
+        cluster_apply_log_level(l.defaults);
+    } else {
+        rc = fail(l.rc, "read the brokers", err, err_size);
+    }
+    brokers_load_done(&l);
+    return rc;
+}
+
+/* ---- new epochs ---- */
+
+struct bump {
+    struct cluster *cluster;
+    struct register_ops_list ops;
+    struct partition_register **of; /* by index of ops; NULL for the fence */
+    size_t cap;
+};
+
+static int bump_send(struct bump *b)
+{
+    if (b->ops.n == 0)
+        return 0;
+    int rc = registers_multi_wait(b->cluster->registers, b->ops.ops, b->ops.n);
+    for (int i = 0; rc == 0 && i < b->ops.n; i++)
+        if (b->of[i] != NULL)
+            b->of[i]->st.version = b->ops.ops[i].new_version;
+    ops_done(&b->ops);
+    return rc;
+}
+
+static void bump_add(struct bump *b, char *path, char *value, int64_t version, enum register_op_kind kind,
+                     struct partition_register *p)
+{
+    if ((size_t)b->ops.n == b->cap) {
+        b->cap = b->cap == 0 ? 64 : 2 * b->cap;
+        b->of = xreallocarray(b->of, b->cap, sizeof(*b->of));
+    }
+    b->of[b->ops.n] = p;
+    ops_add(&b->ops, kind, path, value, version);
+}
+
+/* R1: a restarted leader never goes on in its old epoch. */
+static int bump_partition(struct bump *b, const char *topic, int32_t id, struct partition_register *p)
+{
+    struct cluster *c = b->cluster;
+    char writer[64];
+
+    if (p->st.leader != c->broker->id)
+        return 0;
+    if (b->ops.n == 0)
+        bump_add(b, xasprintf("/klog/broker_epoch/%d", c->broker->id), NULL, c->broker_epoch, REGISTER_CHECK,
+                 NULL);
+    p->st.leader_epoch++;
+    p->leader_be = c->broker_epoch;
+    cluster_writer(c, writer);
+    bump_add(b, xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id),
+             partition_register_encode(p, writer), p->st.version, REGISTER_SET, p);
+    return b->ops.bytes < MULTI_BYTES_MAX - 4096 ? 0 : bump_send(b);
+}
+
+static int bump_all(struct cluster_starter *st)
+{
+    struct bump b = { .cluster = st->cluster };
+    int rc = 0;
+
+    for (int i = 0; i < st->n && rc == 0; i++)
+        for (int32_t p = 0; p < st->loads[i].n_partitions && rc == 0; p++)
+            rc = bump_partition(&b, st->names[i], p, &st->loads[i].partitions[p]);
+    if (rc == 0)
+        rc = bump_send(&b);
+    ops_done(&b.ops);
+    free(b.of);
+    return rc;
+}
+
+/* ---- topics ---- */
+
+static int load_all(struct cluster_starter *st, char *err, size_t err_size)
+{
+    struct cluster *c = st->cluster;
+
+    int rc = registers_children_wait(c->registers, "/brokers/topics", &st->names, &st->n);
+    if (rc < 0)
+        return fail(rc, "list the topics", err, err_size);
+    st->loads = xcalloc((size_t)st->n + 1, sizeof *st->loads);
+    for (int i = 0; i < st->n; i++) {
+        topic_load(c, st->names[i], &c->image->defaults->config, &st->loads[i]);
+        if (st->loads[i].rc < 0) {
+            snprintf(err, err_size, "registers: topic %s cannot be read: %s; see the line before",
+                     st->names[i], strerror(-st->loads[i].rc));
+            return st->loads[i].rc;
+        }
+    }
+    return 0;
+}
+
+/* On the meta loop: all slots begin to open their logs at once. */
+static void open_all(void *arg)
+{
+    struct cluster_starter *st = arg;
+    struct cluster *c = st->cluster;
+
+    c->starting_left = st->n;
+    c->start_topics = xcalloc((size_t)st->n + 1, sizeof(*c->start_topics));
+    for (int i = 0; i < st->n; i++) {
+        struct topic_slot *s = slot_get(c, st->names[i]);
+        s->load = st->loads[i];
+        memset(&st->loads[i], 0, sizeof st->loads[i]);
+        s->image = cluster_image_get(c);
+        slot_open_loaded(s);
+    }
+}
+
+static void publish_all(void *arg)
+{
+    struct cluster *c = arg;
+
+    cluster_publish_topics(c, c->start_topics, c->n_start_topics);
+    c->start_topics = NULL;
+    c->n_start_topics = 0;
+}
+
+int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size)
+{
+    struct cluster *c = st->cluster;
+
+    int rc = load_all(st, err, err_size);
+    if (rc < 0)
+        return rc;
+    rc = cluster_clear_orphans(st, err, err_size);
+    if (rc < 0)
+        return rc;
+    rc = bump_all(st);
+    if (rc < 0)
+        return fail(rc, "begin new leader epochs", err, err_size);
+
+    broker_call(c->loop, open_all, st);
+    if (st->n > 0)
+        while (sem_wait(&c->started) < 0)
+            ;
+    broker_call(c->loop, publish_all, c);
+    return 0;
+}
+
+void cluster_starter_done(struct cluster_starter *st)
+{
+    for (int i = 0; i < st->n; i++)
+        topic_load_done(&st->loads[i]);
+    free(st->loads);
+    registers_names_free(st->names, st->n);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The values of the cluster's registers, as JSON with Kafka's field names (replication.md 1.3). Pure; any
+ * thread. Decoders return -EBADMSG for what is not of the form, and leave *ret alone. Encoders return text to
+ * free.
+ */
+#ifndef KLOG_DAEMON_REGISTER_JSON_H
+#define KLOG_DAEMON_REGISTER_JSON_H
+
+#include "daemon/meta/cluster.h"
+
+/* /brokers/topics/T/partitions/P/state: what the replica sees, and what the rules R2, R3, R10 and R11 need.
+ */
+struct partition_register {
+    struct partition_state st;   /* version: of the register */
+    int64_t leader_be;           /* the leader's broker epoch */
+    int64_t isr_be[REPLICA_MAX]; /* by index of st.isr: the member's broker epoch when it joined */
+    int32_t adding[REPLICA_MAX], n_adding;
+    int32_t removing[REPLICA_MAX], n_removing;
+    int32_t recovery; /* 1: the leader was elected with possible loss */
+};
+/* writer: "id.broker-epoch.counter", which makes an ambiguous write decidable (R3). */
+char *partition_register_encode(const struct partition_register *p, const char *writer);
+int partition_register_decode(struct slice v, int64_t version, struct partition_register *ret);
+
+/* /brokers/topics/T */
+char *topic_register_encode(const struct uuid *id);
+int topic_register_decode(struct slice v, struct uuid *ret);
+
+/* /config/topics/T, /config/brokers/N */
+char *config_register_encode(const struct topic_config_entry *entries, size_t n);
+int config_register_decode(struct slice v, struct topic_config_entry **ret, size_t *ret_n);
+void config_entries_free(struct topic_config_entry *entries, size_t n);
+
+/* /brokers/ids/N */
+char *broker_register_encode(const struct cluster_broker *b, const struct broker_config *c);
+int broker_register_decode(struct slice v, int32_t id, struct cluster_broker *ret);
+
+/* /latest_producer_id_block */
+char *id_block_encode(int32_t broker_id, int64_t first, int64_t last);
+int id_block_decode(struct slice v, int64_t *ret_last);
+
+#endif

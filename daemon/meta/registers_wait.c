@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The register store for threads that may block: asks, and waits for the loop's callback. */
+#include <errno.h>
+#include <semaphore.h>
+
+#include "daemon/meta/registers.h"
+#include "lib/base/buf.h"
+#include "lib/base/mem.h"
+
+struct waiter {
+    sem_t done;
+    int rc;
+    struct bytebuf *value;
+    int64_t version;
+    char **names;
+    int n;
+};
+
+static void waiter_wait(struct waiter *w)
+{
+    while (sem_wait(&w->done) < 0)
+        ;
+    sem_destroy(&w->done);
+}
+
+static void got_multi(void *arg, int rc)
+{
+    struct waiter *w = arg;
+
+    w->rc = rc;
+    sem_post(&w->done);
+}
+
+int registers_multi_wait(struct registers *r, struct register_op *ops, int n)
+{
+    struct waiter w = { .rc = 0 };
+
+    sem_init(&w.done, 0, 0);
+    registers_multi(r, ops, n, got_multi, &w);
+    waiter_wait(&w);
+    return w.rc;
+}
+
+static void got_value(void *arg, int rc, struct slice value, int64_t version)
+{
+    struct waiter *w = arg;
+
+    w->rc = rc;
+    if (rc == 0) {
+        bytebuf_add(w->value, value.p, value.n);
+        w->version = version;
+    }
+    sem_post(&w->done);
+}
+
+int registers_get_wait(struct registers *r, const char *path, struct bytebuf *ret, int64_t *ret_version)
+{
+    struct waiter w = { .value = ret };
+
+    ret->n = 0;
+    sem_init(&w.done, 0, 0);
+    registers_get(r, path, got_value, &w);
+    waiter_wait(&w);
+    if (w.rc == 0)
+        *ret_version = w.version;
+    return w.rc;
+}
+
+static void got_children(void *arg, int rc, const char *const *names, int n)
+{
+    struct waiter *w = arg;
+
+    w->rc = rc;
+    if (rc == 0) {
+        w->n = n;
+        w->names = xcalloc((size_t)n + 1, sizeof *w->names);
+        for (int i = 0; i < n; i++)
+            w->names[i] = xstrdup(names[i]);
+    }
+    sem_post(&w->done);
+}
+
+int registers_children_wait(struct registers *r, const char *path, char ***ret_names, int *ret_n)
+{
+    struct waiter w = { .rc = 0 };
+
+    sem_init(&w.done, 0, 0);
+    registers_children(r, path, got_children, &w);
+    waiter_wait(&w);
+    if (w.rc == 0) {
+        *ret_names = w.names;
+        *ret_n = w.n;
+    }
+    return w.rc;
+}
+
+void registers_names_free(char **names, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
