@@ -236,6 +236,8 @@ static void a_full_disk_leaves_no_half_batch(void **state)
             int64_t end = ends_of(f).end_offset;
             if (put(f, &p) < 0)
                 assert_int_equal(ends_of(f).end_offset, end);
+            const struct segment *active = plog_active(f->l);
+            assert_int_equal(segfile_size(active->log), active->sum.size);
             check_log(f);
         }
         assert_false(datadir_failed(f->dd));
