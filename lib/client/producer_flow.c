@@ -130,8 +130,8 @@ static void flow_retry(struct flow *f, enum kerr err)
     flow_stir(f);
 }
 
-/* The numbers do not fit. Behind a batch that failed that is as it must be; at the head of the queue the broker has lost what it
- * knew of us, and only a new epoch helps. */
+/* The numbers do not fit. Behind a batch that failed that is as it must be; at the head of the queue the
+ * broker has lost what it knew of us, and only a new epoch helps. */
 static void flow_out_of_order(struct pbatch *b)
 {
     struct flow *f = b->flow;
@@ -145,7 +145,7 @@ static void flow_lost_identity(struct pbatch *b, bool doubtful, enum kerr err, s
 {
     struct flow *f = b->flow;
     if (doubtful) {
-        b->maybe_written = true;         /* nobody can tell any more: a copy would be worse than an error */
+        b->maybe_written = true; /* nobody can tell any more: a copy would be worse than an error */
         batch_fail(b, -kerr_errno(err), err, text);
         return;
     }
@@ -178,7 +178,7 @@ static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
         return;
     case KERR_INVALID_RECORD:
     case KERR_INVALID_TIMESTAMP:
-        if (b->n_spans > 1) {            /* the sends that are all right do not suffer with the one that is not */
+        if (b->n_spans > 1) { /* the sends that are all right do not suffer with the one that is not */
             flow_cut(b->flow, b, INT32_MAX, true);
             return;
         }
@@ -220,7 +220,9 @@ static void batch_answered(struct pbatch *b, const struct produce_response *r)
 {
     struct flow *f = b->flow;
     const struct produce_response_partition_responses *pr = r != NULL ? produce_partition(r) : NULL;
-    enum kerr err = r == NULL ? KERR_NONE : pr == NULL ? KERR_UNKNOWN_SERVER_ERROR : (enum kerr)pr->error_code;
+    enum kerr err = r == NULL    ? KERR_NONE
+                    : pr == NULL ? KERR_UNKNOWN_SERVER_ERROR
+                                 : (enum kerr)pr->error_code;
     if (err != KERR_NONE && err != KERR_DUPLICATE_SEQUENCE_NUMBER) {
         flow_refused(b, err, pr != NULL ? pr->error_message : KSTR_NULL);
         return;
@@ -230,7 +232,8 @@ static void batch_answered(struct pbatch *b, const struct produce_response *r)
     batch_committed(b, r == NULL || err != KERR_NONE ? -1 : pr->base_offset);
 }
 
-static void batch_on_end(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void batch_on_end(struct client_call *call, int rc, enum kerr err, int16_t version,
+                         const void *response)
 {
     (void)version;
     struct pbatch *b = container_of(call, struct pbatch, call);
@@ -322,7 +325,7 @@ static bool batch_has_failed_send(const struct pbatch *b)
 static bool flow_has_failed_send(const struct flow *f)
 {
     const struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (batch_has_failed_send(b))
             return true;
     }
@@ -344,7 +347,7 @@ static void flow_drop_failed_sends(struct flow *f)
 static void flow_renumber(struct flow *f)
 {
     struct pbatch *b, *last = NULL, *next;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (b->bytes != NULL)
             last = b;
     }
@@ -375,7 +378,7 @@ static bool flow_settle_doubts(struct flow *f)
 {
     bool any = false;
     struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (b->maybe_written && f->in_flight < FLIGHT_MAX) {
             any = true;
             batch_call(b);
@@ -439,7 +442,7 @@ static void flow_arm(struct flow *f)
 {
     int64_t due = INT64_MAX, now = flow_now(f);
     struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (b->in_flight)
             continue;
         due = MIN(due, b->born_ms + f->p->cfg.delivery_timeout_ms);
@@ -447,7 +450,7 @@ static void flow_arm(struct flow *f)
             due = MIN(due, f->retry_at_ms);
         else if (!batch_is_due(b, now))
             due = MIN(due, b->born_ms + f->p->cfg.linger_ms);
-        break;                           /* those behind it are younger */
+        break; /* those behind it are younger */
     }
     if (due == INT64_MAX)
         timer_clear(f->p->c->loop, &f->timer);
