@@ -41,7 +41,8 @@ struct producer_send {
     /* rc 0 and the offset of the first record; or -errno (kerr_errno of *err, -ETIMEDOUT, -ECANCELED by
      * producer_free). With acks 0, or when the broker only knows that it has the record already, offset is
      * -1. n_committed: records of this send, from the first, that are known to be in the log. text: the
-     * broker's error message or "". */
+     * broker's error message or "". With -ETIMEDOUT, err and text tell the last refusal that might have
+     * passed. */
     void (*cb)(struct producer_send *s, int rc, enum kerr err, int64_t offset, int32_t n_committed,
                const char *text);
     void *user;

@@ -61,6 +61,7 @@ void flow_free(struct flow *f)
     timer_clear(f->p->c->loop, &f->timer);
     free(f->topic);
     free(f->key);
+    free(f->last_text);
     free(f);
 }
 
@@ -121,11 +122,13 @@ void flow_cut(struct flow *f, struct pbatch *b, int32_t piece, bool by_span)
 
 /* ---- answers ---- */
 /* All that was in flight fails together: that is one step of the back-off, not five. */
-static void flow_retry(struct flow *f, enum kerr err)
+static void flow_retry(struct flow *f, enum kerr err, struct kstr text)
 {
     if (!f->recovering || f->retry_at_ms <= flow_now(f))
         f->retry_at_ms = flow_now(f) + client_backoff_ms(f->p->c, f->attempts++);
     f->recovering = true;
+    free(f->last_text);
+    f->last_text = kstr_is_null(text) ? NULL : kstr_dup(text);
     f->last_err = err;
     flow_stir(f);
 }
@@ -138,7 +141,7 @@ static void flow_out_of_order(struct pbatch *b)
     bool explained = b != TAILQ_FIRST(&f->queue) || f->needs_epoch || f->renumber_from != INT32_MAX;
     if (!explained)
         f->needs_epoch = true;
-    flow_retry(f, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    flow_retry(f, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER, KSTR_NULL);
 }
 
 static void flow_lost_identity(struct pbatch *b, bool doubtful, enum kerr err, struct kstr text)
@@ -152,7 +155,7 @@ static void flow_lost_identity(struct pbatch *b, bool doubtful, enum kerr err, s
     f->needs_epoch = true;
     if (err != KERR_UNKNOWN_PRODUCER_ID && f->producer_id == f->p->id && f->epoch == f->p->epoch)
         producer_renew(f->p, true);
-    flow_retry(f, err);
+    flow_retry(f, err, text);
 }
 
 static void flow_too_large(struct pbatch *b, enum kerr err, struct kstr text)
@@ -197,7 +200,7 @@ static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
     }
     bool again = kerr_retriable(err) && (producer_is_idempotent(b->flow->p) || !b->maybe_written);
     if (again)
-        flow_retry(b->flow, err);
+        flow_retry(b->flow, err, text);
     else
         batch_fail(b, -kerr_errno(err), err, text);
 }
@@ -229,6 +232,8 @@ static void batch_answered(struct pbatch *b, const struct produce_response *r)
     }
     f->attempts = 0;
     f->last_err = KERR_NONE;
+    free(f->last_text);
+    f->last_text = NULL;
     batch_committed(b, r == NULL || err != KERR_NONE ? -1 : pr->base_offset);
 }
 
@@ -249,9 +254,9 @@ static void batch_on_end(struct client_call *call, int rc, enum kerr err, int16_
     }
     b->maybe_written |= sent;
     if (rc == -EPIPE && producer_is_idempotent(f->p))
-        flow_retry(f, KERR_NETWORK_EXCEPTION);
+        flow_retry(f, KERR_NETWORK_EXCEPTION, KSTR_NULL);
     else
-        batch_fail(b, rc == -EPIPE ? -EIO : rc, err != KERR_NONE ? err : f->last_err, KSTR_NULL);
+        batch_fail(b, rc == -EPIPE ? -EIO : rc, err != KERR_NONE ? err : f->last_err, kstr_of(f->last_text));
 }
 
 /* ---- sending ---- */
@@ -428,7 +433,7 @@ static void flow_expire(struct flow *f)
     for (; b != NULL; b = next) {
         next = TAILQ_NEXT(b, entry);
         if (!b->in_flight && b->born_ms <= born_before)
-            batch_fail(b, -ETIMEDOUT, f->last_err, KSTR_NULL);
+            batch_fail(b, -ETIMEDOUT, f->last_err, kstr_of(f->last_text));
     }
 }
 

@@ -85,7 +85,8 @@ struct flow {
     int32_t renumber_from; /* INT32_MAX: not needed */
     int attempts;
     int64_t retry_at_ms;
-    enum kerr last_err;
+    enum kerr last_err; /* of the last refusal that would pass, and what the broker said of it */
+    char *last_text;
     size_t limit_bytes; /* what the broker took; SIZE_MAX unknown */
     int64_t limit_until_ms;
     struct timer timer;

@@ -17,7 +17,7 @@ uint8_t *loop_scratch(struct loop *lp);
  * the socket. The cache holds a reference of its own on each buffer it has seen; one that nobody else holds
  * any more is free. */
 enum {
-    LOOP_CACHE_SLOTS = 16,
+    LOOP_CACHE_SLOTS = 8,
     LOOP_CACHE_MIN_BYTES = 64 * 1024, /* smaller ones are malloc's business */
     LOOP_CACHE_MAX_BYTES = 2 * 1024 * 1024 + 64 * 1024,
 };

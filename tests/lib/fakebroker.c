@@ -321,6 +321,8 @@ static void do_produce(struct fake_request *rq)
         err = log_append(fc, &t->logs[index], body->topic_data[0].partition_data[0].records, &pr.base_offset);
     if (err == KERR_INVALID_RECORD && rq->h.api_version >= 8)
         pr.error_message = kstr_of("that record is bad");
+    if (err == KERR_KAFKA_STORAGE_ERROR && rq->h.api_version >= 8)
+        pr.error_message = kstr_of("no space");
     pr.error_code = (int16_t)err;
     fc->in_flight = has_held(fc, rq->conn) || rq->hold ? fc->in_flight + 1 : 1;
     fc->in_flight_max = MAX(fc->in_flight_max, fc->in_flight);

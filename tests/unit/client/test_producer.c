@@ -573,6 +573,21 @@ static void a_send_to_nobody_times_out(void **state)
     assert_int_equal(w->n_committed, 0);
 }
 
+static void a_time_out_tells_the_last_refusal(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < FAKE_STEPS; i++)
+        fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_KAFKA_STORAGE_ERROR);
+    struct producer_config cfg = usual;
+    cfg.delivery_timeout_ms = 60;
+    producer_start(f, &cfg);
+    struct sent *w = send_number(f, 0);
+    run_until_told(f, 1);
+    assert_int_equal(w->rc, -ETIMEDOUT);
+    assert_int_equal(w->err, KERR_KAFKA_STORAGE_ERROR);
+    assert_string_equal(w->text, "no space");
+}
+
 static void a_time_out_in_flight_begins_a_new_epoch(void **state)
 {
     struct fixture *f = *state;
@@ -700,6 +715,7 @@ int main(void)
         T(nothing_of_a_send_is_written_after_the_part_that_failed),
         T(a_bad_record_fails_only_its_own_send),
         T(a_send_to_nobody_times_out),
+        T(a_time_out_tells_the_last_refusal),
         T(a_time_out_in_flight_begins_a_new_epoch),
         T(a_missing_topic_fails_the_send),
         T(an_unsent_send_can_be_withdrawn_from_its_batch),
