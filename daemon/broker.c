@@ -52,7 +52,7 @@ void broker_call(struct loop *lp, void (*f)(void *arg), void *arg)
 static int open_dir(struct broker *b, const char *path, struct datadir_identity *identity, char *err, size_t err_size)
 {
     struct datadir *dd;
-    int rc = datadir_open(path, NULL, identity, &dd, err, err_size);
+    int rc = datadir_open(path, b->io, identity, &dd, err, err_size);
     if (rc < 0)
         return rc;
     b->dirs = xreallocarray(b->dirs, (size_t)b->n_dirs + 1, sizeof(struct datadir *));
@@ -211,13 +211,31 @@ int broker_start(struct broker *b, char *err, size_t err_size)
 }
 
 /* ---- stop ---- */
-static bool close_dirs(struct broker *b, bool clean)
+static bool close_dirs(struct broker *b, const bool *dir_clean)
 {
-    for (int i = 0; i < b->n_dirs; i++)
-        datadir_close(b->dirs[i], clean && !datadir_failed(b->dirs[i]));
+    bool clean = true;
+    for (int i = 0; i < b->n_dirs; i++) {
+        bool well = dir_clean[i] && !datadir_failed(b->dirs[i]);
+        datadir_close(b->dirs[i], well);
+        clean &= well;
+    }
     free(b->dirs);
     free(b->dir_failed);
     return clean;
+}
+
+/* Nothing but this thread runs any more. */
+static bool close_storage(struct broker *b)
+{
+    CLEANUP(freep) bool *dir_clean = xcalloc((size_t)b->n_dirs + 1, sizeof *dir_clean);
+    for (int i = 0; i < b->n_dirs; i++)
+        dir_clean[i] = b->started_ms > 0 || datadir_was_clean(b->dirs[i]);   /* a failed start leaves it as it was */
+    if (b->partitions != NULL)
+        partitions_close(b->partitions, dir_clean);
+    cluster_free(b->cluster);
+    if (b->registers != NULL)
+        registers_close(b->registers);
+    return close_dirs(b, dir_clean);
 }
 
 bool broker_stop(struct broker *b)
@@ -228,14 +246,7 @@ bool broker_stop(struct broker *b)
     join_loops(b);                               /* nobody submits jobs or appends after this */
     workers_free(b->workers);
     flusher_free(b->flusher);
-
-    bool clean = true;
-    if (b->partitions != NULL)
-        clean = partitions_close(b->partitions, true);
-    cluster_free(b->cluster);
-    if (b->registers != NULL)
-        registers_close(b->registers);
-    clean = close_dirs(b, clean);
+    bool clean = close_storage(b);
     partitions_free(b->partitions);
     upkeep_free(b->upkeep);
     server_free(b->server);

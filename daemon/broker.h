@@ -31,6 +31,7 @@ struct broker {
     pthread_t *loop_threads;
     int n_loops;
     struct workers *workers;         /* what may block */
+    const struct store_io *io;       /* the disk; NULL: the real one. Set by the caller */
     struct datadir **dirs;           /* log.dirs; set once */
     int n_dirs;
     pthread_mutex_t dirs_mu;

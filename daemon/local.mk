@@ -51,6 +51,10 @@ EXTRA_DIST += %D%/replica/README.md
 
 # the program
 %C%_libklogd_a_SOURCES += %D%/broker.c %D%/broker.h
+sbin_PROGRAMS += %D%/klogd
+%C%_klogd_SOURCES = %D%/main.c
+%C%_klogd_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS)
+%C%_klogd_LDADD = $(LIBS_KLOGD) $(SYSTEMD_LIBS)
 
 # registers and cluster
 %C%_libklogd_a_SOURCES += %D%/meta/registers.c %D%/meta/registers.h

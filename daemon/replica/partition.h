@@ -109,8 +109,9 @@ bool partition_set_state(struct partition *pt, const struct partition_state *st)
 
 /* ---- the registry of hosted partitions: daemon/replica/partitions.c ---- */
 struct partitions *partitions_new(struct broker *b);
-/* Closes every log; clean: with checkpoints. No other thread may use partitions any more. Returns whether all closed well. */
-bool partitions_close(struct partitions *ps, bool clean);
+/* Closes every log with its checkpoints; dir_clean[i] becomes false for a log directory where that was not possible. No other
+ * thread may use partitions any more. */
+void partitions_close(struct partitions *ps, bool *dir_clean);
 void partitions_free(struct partitions *ps);
 struct partition *partitions_get(struct partitions *ps, struct kstr topic, int32_t id);        /* a reference, or NULL */
 struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid *id, int32_t partition);

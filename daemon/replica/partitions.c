@@ -396,10 +396,11 @@ void partitions_dir_failed(struct partitions *ps, int dir)
     partitions_each(ps, dir_failed_cb, &dir);
 }
 
-static bool partition_close(struct partition *pt, bool clean)
+/* Returns whether the log is whole on disk, with its checkpoints. */
+static bool partition_close(struct partition *pt)
 {
     bool well = pt->log != NULL && pt->replica.role != REPLICA_DAMAGED;
-    int rc = pt->log == NULL ? 0 : plog_close(pt->log, clean && well, pt->replica.hw);
+    int rc = pt->log == NULL ? 0 : plog_close(pt->log, well, pt->replica.hw);
     if (rc < 0)
         log_error("%s-%d: closing the log: %s", pt->topic, pt->id, strerror(-rc));
     pt->log = NULL;
@@ -408,18 +409,19 @@ static bool partition_close(struct partition *pt, bool clean)
     return well && rc == 0;
 }
 
-bool partitions_close(struct partitions *ps, bool clean)
+void partitions_close(struct partitions *ps, bool *dir_clean)
 {
-    bool well = true;
     while (ps->by_name != NULL) {
         struct hosted_topic *t = ps->by_name;
-        for (int32_t i = 0; i < t->n_partitions; i++)
-            if (t->partitions[i] != NULL)
-                well &= partition_close(t->partitions[i], clean);
+        for (int32_t i = 0; i < t->n_partitions; i++) {
+            struct partition *pt = t->partitions[i];
+            int dir = pt == NULL ? -1 : pt->dir;
+            if (pt != NULL && !partition_close(pt) && dir >= 0)
+                dir_clean[dir] = false;
+        }
         topic_unmake(ps, t);
     }
     ps->n = 0;
-    return well;
 }
 
 void partitions_free(struct partitions *ps)

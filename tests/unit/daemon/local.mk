@@ -8,3 +8,15 @@ UNIT_TESTS += %D%/test_registers
 %C%_test_registers_SOURCES = %D%/test_registers.c
 %C%_test_registers_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_registers_LDADD = daemon/libklogd.a $(LIBS_LOOP) $(CMOCKA_LIBS)
+
+# A whole broker in the test's process.
+UNIT_TESTS += %D%/test_dataplane %D%/test_stop %D%/test_storage
+%C%_test_dataplane_SOURCES = %D%/test_dataplane.c %D%/rig.c %D%/rig.h
+%C%_test_dataplane_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_dataplane_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+%C%_test_stop_SOURCES = %D%/test_stop.c %D%/rig.c %D%/rig.h
+%C%_test_stop_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_stop_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+%C%_test_storage_SOURCES = %D%/test_storage.c %D%/rig.c %D%/rig.h
+%C%_test_storage_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_storage_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
