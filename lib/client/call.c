@@ -42,7 +42,7 @@ static struct client_call *call_detach(struct client_call_state *s)
     bool parked = s->phase == CALL_SENT;
     call_free(s);
     if (parked)
-        link_fail(l, "its long poll was given up");      /* nobody can use it until the broker answers */
+        link_fail(l, "its long poll was given up"); /* nobody can use it until the broker answers */
     return call;
 }
 

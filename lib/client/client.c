@@ -23,13 +23,14 @@ enum {
 /* ---- back-off ---- */
 static uint64_t next_random(uint64_t *seed)
 {
-    uint64_t x = *seed += 0x9e3779b97f4a7c15u;     /* splitmix64 */
+    uint64_t x = *seed += 0x9e3779b97f4a7c15u; /* splitmix64 */
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
 
-/* Doubled each time, and up to a fifth more or less, so that clients that failed together do not come back together. */
+/* Doubled each time, and up to a fifth more or less, so that clients that failed together do not come back
+ * together. */
 int64_t client_backoff_ms(struct client *c, int attempts)
 {
     int64_t ms = MIN(c->cfg.retry_backoff_ms << MIN(attempts, 10), (int64_t)BACKOFF_MAX_MS);
@@ -64,7 +65,7 @@ static struct broker *broker_new(struct client *c, int32_t id, char *host, int32
 struct broker *broker_find(struct client *c, int32_t id)
 {
     struct broker *b;
-    TAILQ_FOREACH(b, &c->brokers, entry) {
+    TAILQ_FOREACH (b, &c->brokers, entry) {
         if (b->id == id && id >= 0)
             return b;
     }
@@ -74,7 +75,7 @@ struct broker *broker_find(struct client *c, int32_t id)
 static struct broker *broker_at(struct client *c, struct kstr host, int32_t port)
 {
     struct broker *b;
-    TAILQ_FOREACH(b, &c->brokers, entry) {
+    TAILQ_FOREACH (b, &c->brokers, entry) {
         if (b->port == port && kstr_eqz(host, b->host))
             return b;
     }
@@ -96,7 +97,7 @@ struct broker *broker_upsert(struct client *c, int32_t id, struct kstr host, int
     if (b != NULL && b->port == port && kstr_eqz(host, b->host))
         return b;
     if (b != NULL) {
-        b->id = -1;                      /* it lives somewhere else now; the old address stays a way in */
+        b->id = -1; /* it lives somewhere else now; the old address stays a way in */
         b->known = false;
         broker_disconnect(b, "the broker moved to another address");
     }
@@ -121,7 +122,7 @@ static void broker_free(struct client *c, struct broker *b)
 static struct link *broker_poll_link(struct client *c, struct broker *b)
 {
     struct link *l;
-    TAILQ_FOREACH(l, &b->polls, entry) {
+    TAILQ_FOREACH (l, &b->polls, entry) {
         if (link_is_free(l))
             return l;
     }
@@ -156,7 +157,7 @@ static struct broker *route_any(struct client *c)
     if (broker_is_ready(c->any))
         return c->any;
     struct broker *b, *coming = NULL;
-    TAILQ_FOREACH(b, &c->brokers, entry) {
+    TAILQ_FOREACH (b, &c->brokers, entry) {
         if (broker_is_ready(b))
             return b;
         if (b->main.state != LINK_IDLE)
@@ -178,7 +179,7 @@ static int64_t first_retry_ms(struct client *c)
 {
     int64_t at = INT64_MAX;
     struct broker *b;
-    TAILQ_FOREACH(b, &c->brokers, entry)
+    TAILQ_FOREACH (b, &c->brokers, entry)
         at = MIN(at, b->retry_at_ms);
     return at;
 }
@@ -190,7 +191,7 @@ static struct broker *route_wait_for_metadata(struct client_call_state *s)
     if (s->need_seq == 0)
         s->need_seq = c->meta_seq + 1;
     if (s->wanted_ask > c->asks_done)
-        return NULL;                     /* it is being asked already */
+        return NULL; /* it is being asked already */
     s->wanted_ask = c->asks + 1;
     if (s->call->target == TARGET_LEADER)
         metadata_want_topic(c, s->call->topic);
@@ -239,7 +240,7 @@ static struct broker *route_leader(struct client_call_state *s)
         return route_wait_for_metadata(s);
     bool fresh = s->need_seq > 0;
     if (loop_now_ms(c->loop) - e->t.fetched_ms > c->cfg.metadata_max_age_ms)
-        metadata_want_topic(c, s->call->topic);          /* in the background */
+        metadata_want_topic(c, s->call->topic); /* in the background */
 
     const struct client_partition *p = topic_partition(&e->t, s->call->partition);
     struct broker *b = p != NULL ? broker_find(c, p->leader) : NULL;
@@ -327,7 +328,7 @@ void client_route(struct client *c)
         after = TAILQ_NEXT(s, entry);
         call_route(s);
     }
-    TAILQ_FOREACH(s, &c->routing, entry) {
+    TAILQ_FOREACH (s, &c->routing, entry) {
         if (s->retry_at_ms > now)
             next_ms = MIN(next_ms, s->retry_at_ms);
     }
@@ -465,7 +466,7 @@ static void broker_end_calls(struct broker *b)
         end_all_of(&l->queued);
         s = TAILQ_FIRST(&l->sent);
         if (s != NULL)
-            call_end(s, -ECANCELED, 0, NULL);    /* takes the link with it */
+            call_end(s, -ECANCELED, 0, NULL); /* takes the link with it */
         else
             link_fail(l, "the client ends");
     }
@@ -481,9 +482,9 @@ void client_free(struct client *c)
     end_all_of(&c->routing);
     end_all_of(&c->ending);
     struct broker *b;
-    TAILQ_FOREACH(b, &c->brokers, entry)
+    TAILQ_FOREACH (b, &c->brokers, entry)
         broker_end_calls(b);
-    TAILQ_FOREACH(b, &c->brokers, entry)
+    TAILQ_FOREACH (b, &c->brokers, entry)
         broker_disconnect(b, "the client ends");
     timer_clear(c->loop, &c->route_timer);
     loop_defer_cancel(c->loop, &c->turn);
@@ -495,7 +496,7 @@ size_t client_n_brokers(struct client *c)
 {
     size_t n = 0;
     struct broker *b;
-    TAILQ_FOREACH(b, &c->brokers, entry)
+    TAILQ_FOREACH (b, &c->brokers, entry)
         n += b->known;
     return n;
 }

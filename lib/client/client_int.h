@@ -26,26 +26,26 @@
 TAILQ_HEAD(call_list, client_call_state);
 
 enum call_phase {
-    CALL_ROUTING,        /* in client.routing: waits for metadata, a back-off, or just its turn */
-    CALL_QUEUED,         /* in link.queued, or broker.waiting (parks): no connection yet */
-    CALL_SENT,           /* in link.sent */
-    CALL_ENDING,         /* in client.ending: cb comes from the loop */
+    CALL_ROUTING, /* in client.routing: waits for metadata, a back-off, or just its turn */
+    CALL_QUEUED,  /* in link.queued, or broker.waiting (parks): no connection yet */
+    CALL_SENT,    /* in link.sent */
+    CALL_ENDING,  /* in client.ending: cb comes from the loop */
 };
 
 struct client_call_state {
     struct client *c;
-    struct client_call *call;        /* NULL: over for the caller, only its answer is still to come */
+    struct client_call *call; /* NULL: over for the caller, only its answer is still to come */
     enum call_phase phase;
     TAILQ_ENTRY(client_call_state) entry;
     struct call_list *list;
-    struct link *link;               /* queued on it or sent over it */
+    struct link *link; /* queued on it or sent over it */
     struct timer deadline;
-    int64_t retry_at_ms;             /* routing: not before */
+    int64_t retry_at_ms; /* routing: not before */
     int attempts;
-    uint64_t need_seq;               /* metadata asked for earlier than this is too old; 0: any will do */
-    uint64_t wanted_ask;             /* the number of the ask that will tell what it lacks */
+    uint64_t need_seq;   /* metadata asked for earlier than this is too old; 0: any will do */
+    uint64_t wanted_ask; /* the number of the ask that will tell what it lacks */
     enum kerr last_err;
-    int end_rc;                      /* CALL_ENDING */
+    int end_rc; /* CALL_ENDING */
     /* what was sent last */
     int32_t correlation_id;
     int16_t version;
@@ -60,7 +60,7 @@ enum { LINK_ADDRESSES_MAX = 8 };
 struct link {
     struct client *c;
     struct broker *broker;
-    bool parks;                      /* for one parked call at a time; in broker.polls */
+    bool parks; /* for one parked call at a time; in broker.polls */
     TAILQ_ENTRY(link) entry;
     enum link_state state;
     struct link_resolving *resolving;
@@ -68,15 +68,15 @@ struct link {
     int n_addresses, next_address;
     struct conn *conn;
     int32_t next_correlation_id;
-    int16_t versions_version;        /* of the ApiVersions request that is out */
+    int16_t versions_version; /* of the ApiVersions request that is out */
     struct call_list queued, sent;
-    struct timer timer;              /* for the steps to READY, then for the oldest request in flight */
+    struct timer timer; /* for the steps to READY, then for the oldest request in flight */
 };
 
 void link_init(struct link *l, struct broker *b, bool parks);
-void link_done(struct link *l);                      /* no calls may be left */
+void link_done(struct link *l); /* no calls may be left */
 void link_add(struct link *l, struct client_call_state *s);
-void link_fail(struct link *l, const char *why);     /* frees a parks link */
+void link_fail(struct link *l, const char *why); /* frees a parks link */
 bool link_is_free(const struct link *l);
 
 /* ---- brokers ---- */
@@ -86,15 +86,15 @@ struct api_range {
 
 struct broker {
     TAILQ_ENTRY(broker) entry;
-    int32_t id;                      /* -1: a bootstrap address that no metadata has named yet */
+    int32_t id; /* -1: a bootstrap address that no metadata has named yet */
     char *host;
     int32_t port;
-    bool known;                      /* in the last metadata */
+    bool known; /* in the last metadata */
     struct link main;
     TAILQ_HEAD(, link) polls;
     int n_polls;
-    struct call_list waiting;        /* parked calls above CLIENT_PARKED_MAX */
-    int failures;                    /* to connect, in a row */
+    struct call_list waiting; /* parked calls above CLIENT_PARKED_MAX */
+    int failures;             /* to connect, in a row */
     int64_t retry_at_ms;
     struct api_range *apis;
     int n_apis;
@@ -108,10 +108,10 @@ void broker_poll_is_free(struct broker *b, struct link *l);
 /* ---- the client ---- */
 struct topic_entry {
     struct client_topic t;
-    uint64_t seq;                    /* number of the metadata request that told it */
+    uint64_t seq; /* number of the metadata request that told it */
     bool stale;
     bool in_all;
-    struct arena arena;              /* everything t points to */
+    struct arena arena; /* everything t points to */
     UT_hash_handle hh;
     STAILQ_ENTRY(topic_entry) dead;
 };
@@ -126,46 +126,46 @@ struct coordinator;
 struct client {
     struct loop *loop;
     struct workers *workers;
-    struct client_config cfg;        /* strings are owned */
+    struct client_config cfg; /* strings are owned */
     TAILQ_HEAD(, broker) brokers;
-    struct broker *any;              /* where TARGET_ANY looks first */
+    struct broker *any; /* where TARGET_ANY looks first */
     const struct broker *told_apis;
     struct call_list routing, ending;
-    struct deferred turn;            /* routes and ends calls, asks for metadata: at the end of the round */
+    struct deferred turn; /* routes and ends calls, asks for metadata: at the end of the round */
     struct timer route_timer;
-    uint64_t jitter;                 /* seed */
-    bool ends;                       /* in client_free: no more calls */
+    uint64_t jitter; /* seed */
+    bool ends;       /* in client_free: no more calls */
 
     /* metadata.c */
     struct topic_entry *topics;
-    STAILQ_HEAD(, topic_entry) dead_topics;  /* replaced in this round */
+    STAILQ_HEAD(, topic_entry) dead_topics; /* replaced in this round */
     struct task bury;
     int32_t controller;
     uint64_t controller_seq;
     char *cluster_id;
-    int64_t all_ms;                  /* last refresh of all topics */
-    uint64_t meta_seq;               /* of the last metadata request that was started */
+    int64_t all_ms;    /* last refresh of all topics */
+    uint64_t meta_seq; /* of the last metadata request that was started */
     struct wanted_topic *wanted;
     bool want_brokers;
-    bool asking;                     /* ask is out */
+    bool asking; /* ask is out */
     uint64_t ask_seq;
-    uint64_t asks, asks_done;        /* asks started, and ended in whatever way */
+    uint64_t asks, asks_done; /* asks started, and ended in whatever way */
     struct client_call ask;
     struct metadata_request ask_body;
 
     struct coordinator *coordinators;
 };
 
-void client_stir(struct client *c);                                  /* have c->turn run */
+void client_stir(struct client *c); /* have c->turn run */
 int64_t client_backoff_ms(struct client *c, int attempts);
 
 /* ---- calls ---- */
 void call_move(struct client_call_state *s, enum call_phase phase, struct call_list *to);
 void call_end(struct client_call_state *s, int rc, int16_t version, const void *response);
-void call_end_later(struct client_call_state *s, int rc);            /* from places where cb must not run */
+void call_end_later(struct client_call_state *s, int rc); /* from places where cb must not run */
 void call_retry(struct client_call_state *s, int64_t at_ms);
 void call_answered(struct client_call_state *s, struct rcbuf *frame, struct slice body);
-void call_lost(struct client_call_state *s);                         /* its connection broke after it was sent */
+void call_lost(struct client_call_state *s); /* its connection broke after it was sent */
 void client_end_ending(struct client *c);
 void client_route(struct client *c);
 
@@ -175,12 +175,13 @@ void metadata_done(struct client *c);
 struct topic_entry *metadata_topic(struct client *c, const char *name);
 void metadata_want_topic(struct client *c, const char *name);
 void metadata_want_brokers(struct client *c);
-bool metadata_is_wanted(const struct client *c);                     /* and nothing is being asked */
-void metadata_ask(struct client *c);                                 /* what is wanted, unless it is being asked already */
+bool metadata_is_wanted(const struct client *c); /* and nothing is being asked */
+void metadata_ask(struct client *c);             /* what is wanted, unless it is being asked already */
 
 /* ---- coordinators ---- */
 enum coordinator_known { COORDINATOR_ASKING, COORDINATOR_KNOWN, COORDINATOR_REFUSED };
-enum coordinator_known coordinator_find(struct client *c, const char *group, int32_t *ret_id, enum kerr *ret_err);
+enum coordinator_known coordinator_find(struct client *c, const char *group, int32_t *ret_id,
+                                        enum kerr *ret_err);
 void coordinator_forget(struct client *c, const char *group);
 void coordinators_done(struct client *c);
 

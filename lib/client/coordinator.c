@@ -10,7 +10,7 @@ struct coordinator {
     char *group;
     enum coordinator_known known;
     int32_t id;
-    enum kerr err;                   /* COORDINATOR_REFUSED */
+    enum kerr err; /* COORDINATOR_REFUSED */
     struct client_call call;
     struct find_coordinator_request body;
     UT_hash_handle hh;
@@ -31,7 +31,8 @@ static void coordinator_free(struct coordinator *co)
     free(co);
 }
 
-static void coordinator_on_end(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void coordinator_on_end(struct client_call *call, int rc, enum kerr err, int16_t version,
+                               const void *response)
 {
     (void)err;
     (void)version;
@@ -39,7 +40,7 @@ static void coordinator_on_end(struct client_call *call, int rc, enum kerr err, 
     struct client *c = co->c;
     const struct find_coordinator_response *r = response;
     if (rc != 0) {
-        coordinator_free(co);            /* the next look asks again, until the call's own deadline */
+        coordinator_free(co); /* the next look asks again, until the call's own deadline */
     } else if (r->error_code != KERR_NONE) {
         co->known = COORDINATOR_REFUSED;
         co->err = (enum kerr)r->error_code;
@@ -64,7 +65,7 @@ static void coordinator_ask(struct client *c, const char *group)
         .target = TARGET_ANY,
         .request = &wire_find_coordinator_request,
         .body = &co->body,
-        .max_version = 3,                /* the last that asks for one group */
+        .max_version = 3, /* the last that asks for one group */
         .deadline_ms = loop_now_ms(c->loop) + c->cfg.request_timeout_ms,
         .judge = coordinator_judge,
         .cb = coordinator_on_end,
@@ -72,7 +73,8 @@ static void coordinator_ask(struct client *c, const char *group)
     client_call(c, &co->call);
 }
 
-enum coordinator_known coordinator_find(struct client *c, const char *group, int32_t *ret_id, enum kerr *ret_err)
+enum coordinator_known coordinator_find(struct client *c, const char *group, int32_t *ret_id,
+                                        enum kerr *ret_err)
 {
     struct coordinator *co;
     HASH_FIND_STR(c->coordinators, group, co);
@@ -84,7 +86,7 @@ enum coordinator_known coordinator_find(struct client *c, const char *group, int
     *ret_err = co->err;
     enum coordinator_known known = co->known;
     if (known == COORDINATOR_REFUSED)
-        coordinator_free(co);            /* the next call asks anew */
+        coordinator_free(co); /* the next call asks anew */
     return known;
 }
 

@@ -7,7 +7,7 @@
 #include "lib/record/batch.h"
 
 enum {
-    FETCH_NEWEST = 12,               /* the last that names topics */
+    FETCH_NEWEST = 12, /* the last that names topics */
     READ_COMMITTED = 1,
 };
 
@@ -44,7 +44,8 @@ static struct slice whole_batches(const struct wire_records *records)
     return slice_of(records->p, at);
 }
 
-static void fetch_on_end(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void fetch_on_end(struct client_call *call, int rc, enum kerr err, int16_t version,
+                         const void *response)
 {
     (void)err;
     (void)version;

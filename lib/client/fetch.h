@@ -9,14 +9,14 @@
 
 #include "lib/client/client.h"
 
-struct client_aborted {                  /* records of producer_id from first_offset to its abort marker do not count */
+struct client_aborted { /* records of producer_id from first_offset to its abort marker do not count */
     int64_t producer_id, first_offset;
 };
 
 struct client_fetched {
-    enum kerr err;                       /* final: OFFSET_OUT_OF_RANGE and the like; retriable ones were retried */
-    struct slice batches;                /* whole batches; the first may begin before the offset asked for */
-    struct rcbuf *frame;                 /* batches point into it: take a reference to keep them */
+    enum kerr err;        /* final: OFFSET_OUT_OF_RANGE and the like; retriable ones were retried */
+    struct slice batches; /* whole batches; the first may begin before the offset asked for */
+    struct rcbuf *frame;  /* batches point into it: take a reference to keep them */
     int64_t high_watermark, last_stable_offset, log_start_offset;
     const struct client_aborted *aborted;
     int32_t n_aborted;
@@ -26,9 +26,9 @@ struct client_fetch {
     const char *topic;
     int32_t partition;
     int64_t offset;
-    int32_t max_bytes;                   /* the first batch comes whole, whatever its size */
-    int32_t max_wait_ms;                 /* how long the broker may wait for something to come; 0: not at all */
-    int64_t deadline_ms;                 /* later than now + max_wait_ms */
+    int32_t max_bytes;   /* the first batch comes whole, whatever its size */
+    int32_t max_wait_ms; /* how long the broker may wait for something to come; 0: not at all */
+    int64_t deadline_ms; /* later than now + max_wait_ms */
     /* rc as client_call's; ret is valid with rc 0, during the callback. */
     void (*cb)(struct client_fetch *f, int rc, const struct client_fetched *ret);
     void *user;

@@ -17,8 +17,8 @@
 #include "lib/client/client_int.h"
 
 enum {
-    LINK_SETUP_MS = 3000,            /* resolve, connect and ApiVersions together */
-    LINK_IDLE_MS = 540000,           /* below the brokers' connections.max.idle.ms */
+    LINK_SETUP_MS = 3000,  /* resolve, connect and ApiVersions together */
+    LINK_IDLE_MS = 540000, /* below the brokers' connections.max.idle.ms */
     API_VERSIONS_NEWEST = 3,
 };
 
@@ -27,8 +27,8 @@ struct link_resolving {
     struct link *l;
 };
 
-/*   idle -> resolving -> connecting -> asking versions -> ready       (connecting again: the next address)
- *   any -> idle: it failed; the next call opens it again                                                  */
+/* - idle -> resolving -> connecting -> asking versions -> ready; connecting again: the next address
+ * - any -> idle: it failed; the next call opens it again */
 #define B(state) (1u << LINK_##state)
 static const uint8_t link_next[] = {
     [LINK_IDLE] = B(RESOLVING),
@@ -244,7 +244,8 @@ static void link_take_versions(struct link *l, const struct api_versions_respons
     b->apis = xreallocarray(b->apis, (size_t)MAX(r->n_api_keys, 1), sizeof *b->apis);
     b->n_apis = r->n_api_keys;
     for (int32_t i = 0; i < r->n_api_keys; i++)
-        b->apis[i] = (struct api_range){ r->api_keys[i].api_key, r->api_keys[i].min_version, r->api_keys[i].max_version };
+        b->apis[i] = (struct api_range){ r->api_keys[i].api_key, r->api_keys[i].min_version,
+                                         r->api_keys[i].max_version };
     l->c->told_apis = b;
 }
 
@@ -256,8 +257,8 @@ static void link_on_versions(struct link *l, struct slice frame)
     struct slice body;
     struct api_versions_response r = { 0 };
     int16_t asked = l->versions_version;
-    if (wire_response_header_read(API_API_VERSIONS, asked, frame, &id, &body) < 0 || id != l->next_correlation_id - 1 ||
-        body.n < 2) {
+    if (wire_response_header_read(API_API_VERSIONS, asked, frame, &id, &body) < 0 ||
+        id != l->next_correlation_id - 1 || body.n < 2) {
         link_fail(l, "the answer to ApiVersions is not Kafka's protocol");
         return;
     }
@@ -265,7 +266,8 @@ static void link_on_versions(struct link *l, struct slice frame)
     bool too_new = (int16_t)get_be16(body.p) == KERR_UNSUPPORTED_VERSION;
     if (too_new && asked > 0) {
         link_ask_versions(l, 0);
-    } else if (wire_decode(&wire_api_versions_response, asked, body, &a, &r) < 0 || r.error_code != KERR_NONE) {
+    } else if (wire_decode(&wire_api_versions_response, asked, body, &a, &r) < 0 ||
+               r.error_code != KERR_NONE) {
         link_fail(l, "the answer to ApiVersions cannot be read");
     } else {
         link_take_versions(l, &r);
@@ -279,7 +281,9 @@ static void link_on_answer(struct link *l, struct rcbuf *frame)
     struct client_call_state *s = TAILQ_FIRST(&l->sent);
     int32_t id;
     struct slice body;
-    if (s == NULL || wire_response_header_read(s->response->api_key, s->version, slice_of(frame->p, frame->n), &id, &body) < 0 ||
+    if (s == NULL ||
+        wire_response_header_read(s->response->api_key, s->version, slice_of(frame->p, frame->n), &id,
+                                  &body) < 0 ||
         id != s->correlation_id) {
         link_fail(l, "an answer to no request of ours");
         return;

@@ -80,7 +80,8 @@ static void topic_fill(struct client *c, struct topic_entry *e, const struct met
     };
 }
 
-static void topic_put(struct client *c, const struct metadata_response_topics *t, const char *name, uint64_t seq)
+static void topic_put(struct client *c, const struct metadata_response_topics *t, const char *name,
+                      uint64_t seq)
 {
     struct topic_entry *e = metadata_topic(c, name), *old = e;
     if (old != NULL && old->seq > seq)
@@ -104,7 +105,8 @@ static void topic_refused(struct client *c, const char *name, enum kerr err, uin
     struct client_call_state *s = TAILQ_FIRST(&c->routing), *next;
     for (; s != NULL; s = next) {
         next = TAILQ_NEXT(s, entry);
-        if (s->call->target == TARGET_LEADER && s->need_seq != 0 && s->need_seq <= seq && strcmp(s->call->topic, name) == 0) {
+        if (s->call->target == TARGET_LEADER && s->need_seq != 0 && s->need_seq <= seq &&
+            strcmp(s->call->topic, name) == 0) {
             s->last_err = err;
             call_end_later(s, -kerr_errno(err));
         }
@@ -117,7 +119,7 @@ static void take_brokers(struct client *c, const struct metadata_response *r, ui
     if (seq < c->controller_seq || r->n_brokers == 0)
         return;
     struct broker *b;
-    TAILQ_FOREACH(b, &c->brokers, entry)
+    TAILQ_FOREACH (b, &c->brokers, entry)
         b->known = false;
     for (int32_t i = 0; i < r->n_brokers; i++)
         broker_upsert(c, r->brokers[i].node_id, r->brokers[i].host, r->brokers[i].port)->known = true;
@@ -132,7 +134,7 @@ static void take_brokers(struct client *c, const struct metadata_response *r, ui
 static void forget_all_but(struct client *c, uint64_t seq)
 {
     struct topic_entry *e, *tmp;
-    HASH_ITER(hh, c->topics, e, tmp) {
+    HASH_ITER (hh, c->topics, e, tmp) {
         if (e->seq < seq)
             topic_drop(c, e);
     }
@@ -196,7 +198,7 @@ static void ask_body_fill(struct client *c, struct metadata_request *body)
     body->n_topics = 0;
     body->allow_auto_topic_creation = false;
     struct wanted_topic *w, *tmp;
-    HASH_ITER(hh, c->wanted, w, tmp) {
+    HASH_ITER (hh, c->wanted, w, tmp) {
         HASH_DEL(c->wanted, w);
         struct metadata_request_topics *t = &body->topics[body->n_topics++];
         memset(t, 0, sizeof *t);
@@ -240,7 +242,8 @@ void metadata_ask(struct client *c)
 }
 
 /* ---- refreshes for callers ---- */
-static void refresh_on_end(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void refresh_on_end(struct client_call *call, int rc, enum kerr err, int16_t version,
+                           const void *response)
 {
     (void)err;
     (void)version;
@@ -298,7 +301,7 @@ void client_topic_is_stale(struct client *c, const char *name)
 int64_t client_each_topic(struct client *c, void (*f)(void *arg, const struct client_topic *t), void *arg)
 {
     struct topic_entry *e, *tmp;
-    HASH_ITER(hh, c->topics, e, tmp)
+    HASH_ITER (hh, c->topics, e, tmp)
         f(arg, &e->t);
     return c->all_ms;
 }
@@ -327,12 +330,12 @@ void metadata_done(struct client *c)
     client_cancel(c, &c->ask);
     ask_body_done(&c->ask_body);
     struct topic_entry *e, *etmp;
-    HASH_ITER(hh, c->topics, e, etmp) {
+    HASH_ITER (hh, c->topics, e, etmp) {
         HASH_DEL(c->topics, e);
         topic_free(e);
     }
     struct wanted_topic *w, *wtmp;
-    HASH_ITER(hh, c->wanted, w, wtmp) {
+    HASH_ITER (hh, c->wanted, w, wtmp) {
         HASH_DEL(c->wanted, w);
         free(w->name);
         free(w);

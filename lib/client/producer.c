@@ -16,7 +16,7 @@
 
 enum {
     ASK_TIMEOUT_MS = 30000,
-    RECORD_OVERHEAD = 40,            /* of a record at most, without its bytes: varints of lengths, offset and time */
+    RECORD_OVERHEAD = 40, /* of a record at most, without its bytes: varints of lengths, offset and time */
     HEADER_OVERHEAD = 10,
 };
 
@@ -109,7 +109,7 @@ static void producer_turn(struct deferred *d)
 static void producer_refuse_all(struct producer *p, int rc, enum kerr err)
 {
     struct flow *f, *tmp;
-    HASH_ITER(hh, p->flows, f, tmp) {
+    HASH_ITER (hh, p->flows, f, tmp) {
         struct pbatch *b = TAILQ_FIRST(&f->queue), *next;
         for (; b != NULL; b = next) {
             next = TAILQ_NEXT(b, entry);
@@ -122,7 +122,7 @@ static void producer_refuse_all(struct producer *p, int rc, enum kerr err)
 static void producer_stir_all(struct producer *p)
 {
     struct flow *f, *tmp;
-    HASH_ITER(hh, p->flows, f, tmp)
+    HASH_ITER (hh, p->flows, f, tmp)
         flow_stir(f);
 }
 
@@ -148,7 +148,7 @@ static void ask_on_end(struct client_call *call, int rc, enum kerr err, int16_t 
         p->fresh_id = false;
         p->id_state = ID_KNOWN;
     } else if (bump && rc != -ETIMEDOUT) {
-        p->fresh_id = true;          /* a broker before version 3, or one that does not know the id any more */
+        p->fresh_id = true; /* a broker before version 3, or one that does not know the id any more */
     } else if (rc == 0) {
         producer_refuse_all(p, -kerr_errno(r->error_code), (enum kerr)r->error_code);
     } else if (rc != -ETIMEDOUT) {
@@ -251,7 +251,7 @@ static bool send_is_unsent(struct flow *f, const struct producer_send_state *s)
 {
     int n = 0;
     struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         for (int i = 0; i < b->n_spans; i++) {
             if (b->spans[i].s != s)
                 continue;
@@ -283,7 +283,7 @@ bool producer_withdraw(struct producer *p, struct producer_send *send)
     send->state = NULL;
     s->send = NULL;
     s->failed = true;
-    s->n_spans++;                    /* holds s until we are through */
+    s->n_spans++; /* holds s until we are through */
     struct pbatch *b = TAILQ_FIRST(&f->queue), *next;
     for (; b != NULL; b = next) {
         next = TAILQ_NEXT(b, entry);
@@ -325,7 +325,7 @@ void producer_free(struct producer *p)
     p->ends = true;
     client_cancel(p->c, &p->ask);
     struct flow *f, *tmp;
-    HASH_ITER(hh, p->flows, f, tmp) {
+    HASH_ITER (hh, p->flows, f, tmp) {
         struct pbatch *b;
         while ((b = TAILQ_FIRST(&f->queue)) != NULL) {
             client_cancel(p->c, &b->call);

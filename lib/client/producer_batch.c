@@ -58,7 +58,8 @@ static void batch_count(struct pbatch *b)
     b->plain_bytes = n;
 }
 
-void batch_add(struct pbatch *b, struct producer_send_state *s, int32_t send_first, const struct producer_record *r)
+void batch_add(struct pbatch *b, struct producer_send_state *s, int32_t send_first,
+               const struct producer_record *r)
 {
     KCHECK(b->bytes == NULL);
     batch_builder_add(&b->build, r->timestamp, r->key, r->value, r->headers, r->n_headers);
@@ -131,7 +132,9 @@ static struct pbatch *cutter_target(struct cutter *k, const struct span *sp)
 static void cutter_add(struct cutter *k, const struct span *sp, int32_t nth, const struct record *rec)
 {
     struct record_header headers[HEADERS_MAX];
-    struct producer_record r = { .timestamp = rec->timestamp, .key = rec->key, .value = rec->value, .headers = headers };
+    struct producer_record r = {
+        .timestamp = rec->timestamp, .key = rec->key, .value = rec->value, .headers = headers
+    };
     struct slice rest = rec->headers;
     while (r.n_headers < HEADERS_MAX &&
            record_header_next(&rest, &headers[r.n_headers].key, &headers[r.n_headers].value) > 0)
@@ -145,7 +148,7 @@ static void cutter_run(struct cutter *k, struct slice batch)
     struct record rec;
     record_iter_init(&it);
     int rc = record_iter_start(&it, batch, PLAIN_MAX);
-    KCHECK(rc == 0);                 /* we built it */
+    KCHECK(rc == 0); /* we built it */
     for (int i = 0; i < k->from->n_spans; i++) {
         struct span *sp = &k->from->spans[i];
         for (int32_t j = 0; j < sp->n; j++) {
@@ -154,7 +157,7 @@ static void cutter_run(struct cutter *k, struct slice batch)
             if (!sp->s->failed)
                 cutter_add(k, sp, j, &rec);
         }
-        span_dropped(sp);            /* its records are counted in the new batches now */
+        span_dropped(sp); /* its records are counted in the new batches now */
     }
     record_iter_done(&it);
 }

@@ -61,6 +61,7 @@ void flow_free(struct flow *f)
     timer_clear(f->p->c->loop, &f->timer);
     free(f->topic);
     free(f->key);
+    free(f->last_text);
     free(f);
 }
 
@@ -121,38 +122,40 @@ void flow_cut(struct flow *f, struct pbatch *b, int32_t piece, bool by_span)
 
 /* ---- answers ---- */
 /* All that was in flight fails together: that is one step of the back-off, not five. */
-static void flow_retry(struct flow *f, enum kerr err)
+static void flow_retry(struct flow *f, enum kerr err, struct kstr text)
 {
     if (!f->recovering || f->retry_at_ms <= flow_now(f))
         f->retry_at_ms = flow_now(f) + client_backoff_ms(f->p->c, f->attempts++);
     f->recovering = true;
+    free(f->last_text);
+    f->last_text = kstr_is_null(text) ? NULL : kstr_dup(text);
     f->last_err = err;
     flow_stir(f);
 }
 
-/* The numbers do not fit. Behind a batch that failed that is as it must be; at the head of the queue the broker has lost what it
- * knew of us, and only a new epoch helps. */
+/* The numbers do not fit. Behind a batch that failed that is as it must be; at the head of the queue the
+ * broker has lost what it knew of us, and only a new epoch helps. */
 static void flow_out_of_order(struct pbatch *b)
 {
     struct flow *f = b->flow;
     bool explained = b != TAILQ_FIRST(&f->queue) || f->needs_epoch || f->renumber_from != INT32_MAX;
     if (!explained)
         f->needs_epoch = true;
-    flow_retry(f, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    flow_retry(f, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER, KSTR_NULL);
 }
 
 static void flow_lost_identity(struct pbatch *b, bool doubtful, enum kerr err, struct kstr text)
 {
     struct flow *f = b->flow;
     if (doubtful) {
-        b->maybe_written = true;         /* nobody can tell any more: a copy would be worse than an error */
+        b->maybe_written = true; /* nobody can tell any more: a copy would be worse than an error */
         batch_fail(b, -kerr_errno(err), err, text);
         return;
     }
     f->needs_epoch = true;
     if (err != KERR_UNKNOWN_PRODUCER_ID && f->producer_id == f->p->id && f->epoch == f->p->epoch)
         producer_renew(f->p, true);
-    flow_retry(f, err);
+    flow_retry(f, err, text);
 }
 
 static void flow_too_large(struct pbatch *b, enum kerr err, struct kstr text)
@@ -178,7 +181,7 @@ static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
         return;
     case KERR_INVALID_RECORD:
     case KERR_INVALID_TIMESTAMP:
-        if (b->n_spans > 1) {            /* the sends that are all right do not suffer with the one that is not */
+        if (b->n_spans > 1) { /* the sends that are all right do not suffer with the one that is not */
             flow_cut(b->flow, b, INT32_MAX, true);
             return;
         }
@@ -197,7 +200,7 @@ static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
     }
     bool again = kerr_retriable(err) && (producer_is_idempotent(b->flow->p) || !b->maybe_written);
     if (again)
-        flow_retry(b->flow, err);
+        flow_retry(b->flow, err, text);
     else
         batch_fail(b, -kerr_errno(err), err, text);
 }
@@ -220,17 +223,22 @@ static void batch_answered(struct pbatch *b, const struct produce_response *r)
 {
     struct flow *f = b->flow;
     const struct produce_response_partition_responses *pr = r != NULL ? produce_partition(r) : NULL;
-    enum kerr err = r == NULL ? KERR_NONE : pr == NULL ? KERR_UNKNOWN_SERVER_ERROR : (enum kerr)pr->error_code;
+    enum kerr err = r == NULL    ? KERR_NONE
+                    : pr == NULL ? KERR_UNKNOWN_SERVER_ERROR
+                                 : (enum kerr)pr->error_code;
     if (err != KERR_NONE && err != KERR_DUPLICATE_SEQUENCE_NUMBER) {
         flow_refused(b, err, pr != NULL ? pr->error_message : KSTR_NULL);
         return;
     }
     f->attempts = 0;
     f->last_err = KERR_NONE;
+    free(f->last_text);
+    f->last_text = NULL;
     batch_committed(b, r == NULL || err != KERR_NONE ? -1 : pr->base_offset);
 }
 
-static void batch_on_end(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void batch_on_end(struct client_call *call, int rc, enum kerr err, int16_t version,
+                         const void *response)
 {
     (void)version;
     struct pbatch *b = container_of(call, struct pbatch, call);
@@ -246,9 +254,9 @@ static void batch_on_end(struct client_call *call, int rc, enum kerr err, int16_
     }
     b->maybe_written |= sent;
     if (rc == -EPIPE && producer_is_idempotent(f->p))
-        flow_retry(f, KERR_NETWORK_EXCEPTION);
+        flow_retry(f, KERR_NETWORK_EXCEPTION, KSTR_NULL);
     else
-        batch_fail(b, rc == -EPIPE ? -EIO : rc, err != KERR_NONE ? err : f->last_err, KSTR_NULL);
+        batch_fail(b, rc == -EPIPE ? -EIO : rc, err != KERR_NONE ? err : f->last_err, kstr_of(f->last_text));
 }
 
 /* ---- sending ---- */
@@ -322,7 +330,7 @@ static bool batch_has_failed_send(const struct pbatch *b)
 static bool flow_has_failed_send(const struct flow *f)
 {
     const struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (batch_has_failed_send(b))
             return true;
     }
@@ -344,7 +352,7 @@ static void flow_drop_failed_sends(struct flow *f)
 static void flow_renumber(struct flow *f)
 {
     struct pbatch *b, *last = NULL, *next;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (b->bytes != NULL)
             last = b;
     }
@@ -375,7 +383,7 @@ static bool flow_settle_doubts(struct flow *f)
 {
     bool any = false;
     struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (b->maybe_written && f->in_flight < FLIGHT_MAX) {
             any = true;
             batch_call(b);
@@ -425,7 +433,7 @@ static void flow_expire(struct flow *f)
     for (; b != NULL; b = next) {
         next = TAILQ_NEXT(b, entry);
         if (!b->in_flight && b->born_ms <= born_before)
-            batch_fail(b, -ETIMEDOUT, f->last_err, KSTR_NULL);
+            batch_fail(b, -ETIMEDOUT, f->last_err, kstr_of(f->last_text));
     }
 }
 
@@ -439,7 +447,7 @@ static void flow_arm(struct flow *f)
 {
     int64_t due = INT64_MAX, now = flow_now(f);
     struct pbatch *b;
-    TAILQ_FOREACH(b, &f->queue, entry) {
+    TAILQ_FOREACH (b, &f->queue, entry) {
         if (b->in_flight)
             continue;
         due = MIN(due, b->born_ms + f->p->cfg.delivery_timeout_ms);
@@ -447,7 +455,7 @@ static void flow_arm(struct flow *f)
             due = MIN(due, f->retry_at_ms);
         else if (!batch_is_due(b, now))
             due = MIN(due, b->born_ms + f->p->cfg.linger_ms);
-        break;                           /* those behind it are younger */
+        break; /* those behind it are younger */
     }
     if (due == INT64_MAX)
         timer_clear(f->p->c->loop, &f->timer);

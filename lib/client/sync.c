@@ -29,7 +29,8 @@ static void keep_response(struct waiting *w, struct client_call *call)
     w->response = response;
 }
 
-static void on_call_end(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void on_call_end(struct client_call *call, int rc, enum kerr err, int16_t version,
+                        const void *response)
 {
     struct waiting *w = call->user;
     w->done = true;
@@ -40,8 +41,8 @@ static void on_call_end(struct client_call *call, int rc, enum kerr err, int16_t
         keep_response(w, call);
 }
 
-int client_call_sync(struct loop *lp, struct client *c, struct client_call *call, struct arena *a, enum kerr *ret_err,
-                     int16_t *ret_version, const void **ret)
+int client_call_sync(struct loop *lp, struct client *c, struct client_call *call, struct arena *a,
+                     enum kerr *ret_err, int16_t *ret_version, const void **ret)
 {
     struct waiting w = { .arena = a, .message = wire_api_find(call->request->api_key)->response };
     call->cb = on_call_end;
@@ -68,7 +69,9 @@ static void on_refresh_end(struct client_refresh *r, int rc)
 int client_refresh_sync(struct loop *lp, struct client *c, const char *topic, int64_t deadline_ms)
 {
     struct waiting w = { 0 };
-    struct client_refresh r = { .topic = topic, .deadline_ms = deadline_ms, .cb = on_refresh_end, .user = &w };
+    struct client_refresh r = {
+        .topic = topic, .deadline_ms = deadline_ms, .cb = on_refresh_end, .user = &w
+    };
     client_refresh(c, &r);
     while (!w.done)
         loop_run_once(lp, -1);

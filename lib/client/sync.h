@@ -5,9 +5,10 @@
 
 #include "lib/client/client.h"
 
-/* Fills call.cb and call.user itself. Returns rc; on 0 *ret is the response, in arena memory of the caller. The ret_ pointers may be NULL. */
-int client_call_sync(struct loop *lp, struct client *c, struct client_call *call, struct arena *a, enum kerr *ret_err,
-                     int16_t *ret_version, const void **ret);
+/* Fills call.cb and call.user itself. Returns rc; on 0 *ret is the response, in arena memory of the caller.
+ * The ret_ pointers may be NULL. */
+int client_call_sync(struct loop *lp, struct client *c, struct client_call *call, struct arena *a,
+                     enum kerr *ret_err, int16_t *ret_version, const void **ret);
 int client_refresh_sync(struct loop *lp, struct client *c, const char *topic, int64_t deadline_ms);
 
 #endif

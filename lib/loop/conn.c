@@ -20,11 +20,12 @@
 #include "lib/base/mem.h"
 #include "lib/loop/conn_int.h"
 
-enum { FINISH_MS = 10000 };     /* a peer that takes nothing for so long does not get the rest of its replies */
+enum { FINISH_MS = 10000 }; /* a peer that takes nothing for so long does not get the rest of its replies */
 
-/*   connecting --> open --> finishing --> closed      conn_close_after_output, output is out or the peer is gone
- *   connecting, open --> failed --> closed            conn_fail, end of the round
- *   any --> closed                                    conn_close                                              */
+/* - connecting -> open: the connection stands
+ * - open -> finishing -> closed: conn_close_after_output; the output is out, or the peer is gone
+ * - connecting, open -> failed -> closed: conn_fail; the end of the round
+ * - any -> closed: conn_close */
 #define B(state) (1u << CONN_##state)
 static const uint8_t conn_next[] = {
     [CONN_CONNECTING] = B(OPEN) | B(FAILED) | B(CLOSED),
@@ -76,7 +77,7 @@ void conn_fail(struct conn *c, const char *fmt, ...)
     if (!conn_is_alive(c))
         return;
     if (c->state == CONN_FINISHING) {
-        conn_close(c);                   /* the user has let go of it already */
+        conn_close(c); /* the user has let go of it already */
         return;
     }
     char why[256];
@@ -93,7 +94,7 @@ void conn_close(struct conn *c)
     if (conn_is_alive(c))
         conn_shut(c, CONN_CLOSED);
     else if (c->state == CONN_FAILED)
-        conn_move(c, CONN_CLOSED);       /* nobody wants to hear why any more */
+        conn_move(c, CONN_CLOSED); /* nobody wants to hear why any more */
 }
 
 void conn_close_after_output(struct conn *c)
@@ -137,7 +138,8 @@ static void conn_end_of_round(struct deferred *d)
 }
 
 /* ---- time-outs ---- */
-/* The moment when the connection has been silent for too long; -1 never. A paused one waits for us, not for the peer. */
+/* The moment when the connection has been silent for too long; -1 never. A paused one waits for us, not for
+ * the peer. */
 static int64_t conn_deadline(const struct conn *c, int64_t now)
 {
     int64_t idle = c->limits.idle_ms, half = c->limits.half_frame_ms;
@@ -150,8 +152,8 @@ static int64_t conn_deadline(const struct conn *c, int64_t now)
     return idle > 0 ? c->active_ms + idle : -1;
 }
 
-/* The timer is moved only when it would come too late; when it comes too early it is set anew. So a busy connection does not
- * touch the heap for each frame. */
+/* The timer is moved only when it would come too late; when it comes too early it is set anew. So a busy
+ * connection does not touch the heap for each frame. */
 void conn_arm_timer(struct conn *c)
 {
     if (!conn_is_alive(c))
@@ -245,8 +247,8 @@ static void set_options(int fd, const struct conn_limits *l)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &l->rcvbuf, sizeof l->rcvbuf);
 }
 
-static struct conn *conn_make(struct loop *lp, int fd, const struct conn_ops *ops, const struct conn_limits *limits,
-                              void *user)
+static struct conn *conn_make(struct loop *lp, int fd, const struct conn_ops *ops,
+                              const struct conn_limits *limits, void *user)
 {
     KCHECK(limits->frame_max > 0);
     struct conn *c = xcalloc(1, sizeof *c);
@@ -288,8 +290,8 @@ struct conn *conn_new(struct loop *lp, int fd, const struct conn_ops *ops, const
     return c;
 }
 
-struct conn *conn_connect(struct loop *lp, const struct sockaddr *sa, unsigned sa_len, const struct conn_ops *ops,
-                          const struct conn_limits *limits, void *user)
+struct conn *conn_connect(struct loop *lp, const struct sockaddr *sa, unsigned sa_len,
+                          const struct conn_ops *ops, const struct conn_limits *limits, void *user)
 {
     struct sockaddr_storage ss = { 0 };
     KCHECK(sa_len <= sizeof ss);
@@ -360,7 +362,7 @@ void conn_resume(struct conn *c)
         return;
     c->active_ms = c->begun_ms = loop_now_ms(c->lp);
     if (c->held.n > 0)
-        loop_defer(c->lp, &c->deferred);     /* what was read comes before what is in the socket */
+        loop_defer(c->lp, &c->deferred); /* what was read comes before what is in the socket */
     else
         conn_update_events(c);
     conn_arm_timer(c);

@@ -18,8 +18,8 @@
 #include "lib/loop/conn_int.h"
 
 enum {
-    READ_A_ROUND_BYTES = 2 * 1024 * 1024,    /* so that one fast sender does not starve the others */
-    SMALL_FRAME_BYTES = 16 * 1024,           /* reserved whole as soon as it is begun */
+    READ_A_ROUND_BYTES = 2 * 1024 * 1024, /* so that one fast sender does not starve the others */
+    SMALL_FRAME_BYTES = 16 * 1024,        /* reserved whole as soon as it is begun */
 };
 
 void conn_drop_input(struct conn *c)
@@ -95,7 +95,8 @@ static void frame_begin(struct conn *c)
 {
     int32_t size = (int32_t)get_be32(c->head);
     if (size <= 0 || size > c->limits.frame_max) {
-        conn_fail(c, "a frame of %d bytes, the limit is 1 to %d: not Kafka's protocol?", size, c->limits.frame_max);
+        conn_fail(c, "a frame of %d bytes, the limit is 1 to %d: not Kafka's protocol?", size,
+                  c->limits.frame_max);
         return;
     }
     c->head_n = 0;
@@ -155,7 +156,7 @@ void conn_feed_held(struct conn *c)
 static void conn_on_eof(struct conn *c)
 {
     if (c->out_n > 0)
-        conn_write(c);               /* a peer that only closed its half still hears what is ready */
+        conn_write(c); /* a peer that only closed its half still hears what is ready */
     if (c->want != 0 || c->head_n > 0)
         conn_fail(c, "the peer closed the connection inside a frame");
     else

@@ -14,15 +14,15 @@
 enum conn_state {
     CONN_CONNECTING,
     CONN_OPEN,
-    CONN_FINISHING,          /* closes when its output is out; reads no more, calls no ops */
-    CONN_FAILED,             /* descriptor closed; ops->closed is called at the end of the round */
-    CONN_CLOSED,             /* freed at the end of the round */
+    CONN_FINISHING, /* closes when its output is out; reads no more, calls no ops */
+    CONN_FAILED,    /* descriptor closed; ops->closed is called at the end of the round */
+    CONN_CLOSED,    /* freed at the end of the round */
 };
 
 struct conn_piece {
-    struct rcbuf *b;         /* memory; NULL: a piece of a file */
+    struct rcbuf *b; /* memory; NULL: a piece of a file */
     int fd;
-    int64_t at, n;           /* what is left of it: position in b or in the file, bytes */
+    int64_t at, n; /* what is left of it: position in b or in the file, bytes */
     void (*release)(void *owner);
     void *owner;
 };
@@ -34,26 +34,26 @@ struct conn {
     const struct conn_ops *ops;
     void *user;
     struct conn_limits limits;
-    enum conn_state state;   /* written by conn_move alone */
+    enum conn_state state; /* written by conn_move alone */
     bool paused;
-    bool blocked;            /* the socket took less than it was given: wait for EPOLLOUT */
+    bool blocked; /* the socket took less than it was given: wait for EPOLLOUT */
 
     /* input: the size prefix, then the frame in `in` (cap is enough) or in `part` (grows as bytes come) */
     uint8_t head_n;
     uint8_t head[4];
-    int32_t want;            /* size of the frame begun, 0 = none */
+    int32_t want; /* size of the frame begun, 0 = none */
     int32_t got;
     struct rcbuf *in;
     struct bytebuf part;
-    struct bytebuf held;     /* read, but not delivered because of conn_pause */
+    struct bytebuf held; /* read, but not delivered because of conn_pause */
 
-    struct conn_piece *out;  /* ring of out_cap, a power of two */
+    struct conn_piece *out; /* ring of out_cap, a power of two */
     uint32_t out_head, out_n, out_cap;
     size_t out_bytes;
 
-    struct timer timer;      /* the next moment at which a time-out may have passed */
-    int64_t active_ms;       /* last frame begun or bytes sent */
-    int64_t begun_ms;        /* when the frame in hand began */
+    struct timer timer; /* the next moment at which a time-out may have passed */
+    int64_t active_ms;  /* last frame begun or bytes sent */
+    int64_t begun_ms;   /* when the frame in hand began */
 
     struct deferred deferred;
     char *why;
@@ -71,11 +71,11 @@ void conn_arm_timer(struct conn *c);
 
 /* conn_in.c */
 void conn_read(struct conn *c);
-void conn_feed_held(struct conn *c);         /* after conn_resume */
+void conn_feed_held(struct conn *c); /* after conn_resume */
 void conn_drop_input(struct conn *c);
 
 /* conn_out.c */
-void conn_write(struct conn *c);             /* sends what the socket takes, at most a round's share */
+void conn_write(struct conn *c); /* sends what the socket takes, at most a round's share */
 void conn_drop_output(struct conn *c);
 
 #endif

@@ -19,7 +19,7 @@ enum {
     WRITE_A_ROUND_BYTES = 2 * 1024 * 1024,
     IOV_A_CALL = 64,
     RING_MIN = 4,
-    RING_KEPT = 8,           /* a ring not larger than this stays with an idle connection */
+    RING_KEPT = 8, /* a ring not larger than this stays with an idle connection */
 };
 
 static struct conn_piece *piece_at(const struct conn *c, uint32_t i)
@@ -187,14 +187,14 @@ void conn_write(struct conn *c)
         done += n;
     }
     if (c->w.fd < 0)
-        return;                              /* it failed */
+        return; /* it failed */
     if (done > 0)
         c->active_ms = loop_now_ms(c->lp);
     conn_update_events(c);
     if (c->out_n == 0)
         conn_on_drained(c);
     else if (!c->blocked)
-        loop_defer(c->lp, &c->deferred);     /* the share of this round is used up */
+        loop_defer(c->lp, &c->deferred); /* the share of this round is used up */
 }
 
 void conn_flush(struct conn *c)

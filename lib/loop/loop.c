@@ -27,14 +27,14 @@ enum { EVENTS_MAX = 256 };
 
 struct loop {
     int epfd;
-    struct loop_fd wake;                 /* eventfd: a task or a stop came from another thread */
-    _Atomic(pthread_t) owner;            /* read by any thread (loop_is_mine) */
+    struct loop_fd wake;      /* eventfd: a task or a stop came from another thread */
+    _Atomic(pthread_t) owner; /* read by any thread (loop_is_mine) */
     int64_t now_ms;
 
     struct epoll_event events[EVENTS_MAX];
-    int n_events, next_event;            /* of this round; the ones before next_event are done */
+    int n_events, next_event; /* of this round; the ones before next_event are done */
 
-    struct timer **heap;                 /* heap[1 .. n_timers]; the earliest is at 1 */
+    struct timer **heap; /* heap[1 .. n_timers]; the earliest is at 1 */
     size_t n_timers, heap_cap;
 
     TAILQ_HEAD(, deferred) deferred;
@@ -42,13 +42,13 @@ struct loop {
 
     uint8_t *scratch;
     struct rcbuf *cache[LOOP_CACHE_SLOTS];
-    unsigned cache_hand;                 /* slot to give up next */
+    unsigned cache_hand; /* slot to give up next */
 
     pthread_mutex_t mu;
-    STAILQ_HEAD(, task) tasks;           /* guarded by mu */
-    size_t n_tasks;                      /* guarded by mu */
-    bool sleeping;                       /* guarded by mu: in epoll_wait, so a post has to write to the eventfd */
-    bool stop;                           /* guarded by mu */
+    STAILQ_HEAD(, task) tasks; /* guarded by mu */
+    size_t n_tasks;            /* guarded by mu */
+    bool sleeping;             /* guarded by mu: in epoll_wait, so a post has to write to the eventfd */
+    bool stop;                 /* guarded by mu */
 };
 
 /* ---- waking ---- */
@@ -362,7 +362,7 @@ static bool loop_round(struct loop *lp, int timeout_ms)
     loop_run_timers(lp);
     loop_run_tasks(lp, n_tasks);
     loop_run_deferred(lp);
-    loop_run_deferred(lp);               /* what the first pass put off: a batch it built is sent in this round */
+    loop_run_deferred(lp); /* what the first pass put off: a batch it built is sent in this round */
     return true;
 }
 

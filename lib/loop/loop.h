@@ -14,32 +14,32 @@
 
 struct loop;
 
-struct loop *loop_new(void);             /* NULL and errno when descriptors are out */
-void loop_free(struct loop *lp);         /* not while it runs; pending tasks are dropped */
-void loop_run(struct loop *lp);          /* until loop_stop */
-void loop_stop(struct loop *lp);         /* any thread */
-void loop_run_once(struct loop *lp, int timeout_ms);   /* one round; for synchronous callers (klog) */
-bool loop_is_mine(const struct loop *lp);              /* is this the thread that runs it? */
-int64_t loop_now_ms(const struct loop *lp);            /* monotonic, read once a round */
+struct loop *loop_new(void);                         /* NULL and errno when descriptors are out */
+void loop_free(struct loop *lp);                     /* not while it runs; pending tasks are dropped */
+void loop_run(struct loop *lp);                      /* until loop_stop */
+void loop_stop(struct loop *lp);                     /* any thread */
+void loop_run_once(struct loop *lp, int timeout_ms); /* one round; for synchronous callers (klog) */
+bool loop_is_mine(const struct loop *lp);            /* is this the thread that runs it? */
+int64_t loop_now_ms(const struct loop *lp);          /* monotonic, read once a round */
 
 /* ---- descriptors ---- */
 struct loop_fd {
     int fd;
-    uint32_t events;                     /* EPOLLIN | EPOLLOUT ..., level-triggered */
+    uint32_t events; /* EPOLLIN | EPOLLOUT ..., level-triggered */
     void (*cb)(struct loop_fd *w, uint32_t events);
 };
-int loop_fd_add(struct loop *lp, struct loop_fd *w);   /* caller fills the struct and owns it */
+int loop_fd_add(struct loop *lp, struct loop_fd *w); /* caller fills the struct and owns it */
 void loop_fd_mod(struct loop *lp, struct loop_fd *w, uint32_t events);
-void loop_fd_del(struct loop *lp, struct loop_fd *w);  /* cb is never called after it, this round included */
+void loop_fd_del(struct loop *lp, struct loop_fd *w); /* cb is never called after it, this round included */
 
 /* ---- timers ---- */
 struct timer {
     void (*cb)(struct timer *t);
-    int64_t due_ms;                      /* loop_now_ms() scale */
-    int heap_index;                      /* private; 0 = not set. Zero-initialise the struct */
+    int64_t due_ms; /* loop_now_ms() scale */
+    int heap_index; /* private; 0 = not set. Zero-initialise the struct */
 };
-void timer_set(struct loop *lp, struct timer *t, int64_t due_ms);   /* sets or moves it */
-void timer_clear(struct loop *lp, struct timer *t);                 /* fine when it is not set */
+void timer_set(struct loop *lp, struct timer *t, int64_t due_ms); /* sets or moves it */
+void timer_clear(struct loop *lp, struct timer *t);               /* fine when it is not set */
 static inline bool timer_is_set(const struct timer *t)
 {
     return t->heap_index != 0;
@@ -49,9 +49,9 @@ static inline bool timer_is_set(const struct timer *t)
 struct task {
     void (*cb)(struct task *t);
     STAILQ_ENTRY(task) link;
-    bool queued;                         /* private; guarded by the loop's mutex */
+    bool queued; /* private; guarded by the loop's mutex */
 };
-/* Any thread. Runs cb once on the loop's thread, soon; no effect while it is queued already. Wakes the loop. */
+/* Any thread. Runs cb once on the loop's thread, soon; no effect while it is queued. Wakes the loop. */
 void loop_post(struct loop *lp, struct task *t);
 /* Loop's thread only. After it cb does not run unless posted again. */
 void loop_cancel(struct loop *lp, struct task *t);
@@ -60,10 +60,10 @@ void loop_cancel(struct loop *lp, struct task *t);
 struct deferred {
     void (*cb)(struct deferred *d);
     TAILQ_ENTRY(deferred) link;
-    bool queued;                         /* private */
+    bool queued; /* private */
 };
-/* Loop's thread only. Runs cb once, after this round's descriptors, timers and tasks; no effect while it is queued already.
- * What is deferred while the deferred run comes in this round too, but only once. */
+/* Loop's thread only. Runs cb once, after this round's descriptors, timers and tasks; no effect while it is
+ * queued already. What is deferred while the deferred run comes in this round too, but only once. */
 void loop_defer(struct loop *lp, struct deferred *d);
 void loop_defer_cancel(struct loop *lp, struct deferred *d);
 

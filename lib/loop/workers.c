@@ -16,8 +16,8 @@
 struct workers {
     pthread_mutex_t mu;
     pthread_cond_t more;
-    STAILQ_HEAD(, job) jobs;             /* guarded by mu */
-    bool stop;                           /* guarded by mu */
+    STAILQ_HEAD(, job) jobs; /* guarded by mu */
+    bool stop;               /* guarded by mu */
     int n_threads;
     pthread_t threads[];
 };

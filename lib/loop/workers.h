@@ -7,15 +7,15 @@
 
 struct workers;
 struct job {
-    void (*run)(struct job *j);          /* on a worker; may block */
-    void (*done)(struct job *j);         /* on the loop that asked; may free j */
-    struct loop *loop;                   /* NULL: done runs on the worker, straight after run */
-    struct task task;                    /* private */
-    STAILQ_ENTRY(job) link;              /* private */
+    void (*run)(struct job *j);  /* on a worker; may block */
+    void (*done)(struct job *j); /* on the loop that asked; may free j */
+    struct loop *loop;           /* NULL: done runs on the worker, straight after run */
+    struct task task;            /* private */
+    STAILQ_ENTRY(job) link;      /* private */
 };
 struct workers *workers_new(int threads, const char *name);
-void workers_submit(struct workers *w, struct job *j);   /* any thread; FIFO */
-void workers_free(struct workers *w);                    /* runs what is queued, joins */
+void workers_submit(struct workers *w, struct job *j); /* any thread; FIFO */
+void workers_free(struct workers *w);                  /* runs what is queued, joins */
 
 /* Resolves "host:port" (or "[v6]:port") on the pool; cb on lp with 0 and addresses, or an EAI_ text. */
 struct addrinfo;

@@ -26,7 +26,7 @@ struct fake_request {
     const struct wire_api *api;
     struct arena a;
     void *body;
-    enum kerr err;           /* of the script */
+    enum kerr err; /* of the script */
     bool hold, mute;
 };
 
@@ -85,7 +85,7 @@ static void answer(struct fake_request *rq, const void *response)
     wire_out_done(&out);
     if (rq->mute)
         rcbuf_unref(b);
-    else if (rq->hold || has_held(fc, rq->conn))     /* a broker answers in order */
+    else if (rq->hold || has_held(fc, rq->conn)) /* a broker answers in order */
         held_add(fc, rq->conn, b);
     else
         send_answer(rq->conn, b);
@@ -252,7 +252,8 @@ static enum kerr log_check_producer(struct fake_log *log, const struct batch_hea
     return h->base_sequence == log->next_sequence ? KERR_NONE : KERR_OUT_OF_ORDER_SEQUENCE_NUMBER;
 }
 
-static enum kerr log_append(struct fake_cluster *fc, struct fake_log *log, struct wire_records in, int64_t *ret_offset)
+static enum kerr log_append(struct fake_cluster *fc, struct fake_log *log, struct wire_records in,
+                            int64_t *ret_offset)
 {
     struct batch_header h;
     struct slice batch = slice_of(in.p, (size_t)in.n);
@@ -320,6 +321,8 @@ static void do_produce(struct fake_request *rq)
         err = log_append(fc, &t->logs[index], body->topic_data[0].partition_data[0].records, &pr.base_offset);
     if (err == KERR_INVALID_RECORD && rq->h.api_version >= 8)
         pr.error_message = kstr_of("that record is bad");
+    if (err == KERR_KAFKA_STORAGE_ERROR && rq->h.api_version >= 8)
+        pr.error_message = kstr_of("no space");
     pr.error_code = (int16_t)err;
     fc->in_flight = has_held(fc, rq->conn) || rq->hold ? fc->in_flight + 1 : 1;
     fc->in_flight_max = MAX(fc->in_flight_max, fc->in_flight);
@@ -335,12 +338,15 @@ static void do_fetch(struct fake_request *rq)
     const struct fetch_request_partitions *p = &body->topics[0].partitions[0];
     struct fake_topic *t = topic_find(fc, body->topics[0].topic);
     struct fetch_response_partitions pr = { .partition_index = p->partition, .preferred_read_replica = -1 };
-    struct fetch_response_responses tr = { .topic = body->topics[0].topic, .partitions = &pr, .n_partitions = 1 };
+    struct fetch_response_responses tr = { .topic = body->topics[0].topic,
+                                           .partitions = &pr,
+                                           .n_partitions = 1 };
     struct fetch_response r;
     wire_defaults(&wire_fetch_response, &r);
     r.responses = &tr;
     r.n_responses = 1;
-    pr.diverging_epoch.epoch = pr.current_leader.leader_id = pr.current_leader.leader_epoch = pr.snapshot_id.epoch = -1;
+    pr.diverging_epoch.epoch = pr.current_leader.leader_id = pr.current_leader.leader_epoch =
+        pr.snapshot_id.epoch = -1;
     pr.diverging_epoch.end_offset = pr.snapshot_id.end_offset = -1;
     pr.n_aborted_transactions = -1;
     pr.records.p = (const uint8_t *)"";

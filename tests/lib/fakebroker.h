@@ -11,14 +11,21 @@
 #include "lib/loop/conn.h"
 #include "lib/wire/wire.h"
 
-enum { FAKE_BROKERS = 3, FAKE_TOPICS = 4, FAKE_PARTITIONS = 4, FAKE_STEPS = 64, FAKE_HELD = 64, FAKE_WINDOW = 5 };
+enum {
+    FAKE_BROKERS = 3,
+    FAKE_TOPICS = 4,
+    FAKE_PARTITIONS = 4,
+    FAKE_STEPS = 64,
+    FAKE_HELD = 64,
+    FAKE_WINDOW = 5
+};
 
 enum fake_do {
-    FAKE_ERROR,              /* answer with the error, do nothing else */
-    FAKE_DROP,               /* close the connection instead of doing anything */
-    FAKE_DO_AND_DROP,        /* do it, then close the connection without an answer */
-    FAKE_HOLD,               /* do it, keep the answer until fake_release */
-    FAKE_DEAF,               /* do nothing, never answer */
+    FAKE_ERROR,       /* answer with the error, do nothing else */
+    FAKE_DROP,        /* close the connection instead of doing anything */
+    FAKE_DO_AND_DROP, /* do it, then close the connection without an answer */
+    FAKE_HOLD,        /* do it, keep the answer until fake_release */
+    FAKE_DEAF,        /* do nothing, never answer */
 };
 
 struct fake_step {
@@ -28,8 +35,8 @@ struct fake_step {
 };
 
 struct fake_log {
-    struct bytebuf bytes;    /* batches as stored */
-    char **values;           /* of the records, NUL-terminated */
+    struct bytebuf bytes; /* batches as stored */
+    char **values;        /* of the records, NUL-terminated */
     int n, cap;
     int64_t start;
     int64_t pid;
@@ -45,7 +52,7 @@ struct fake_log {
 struct fake_topic {
     const char *name;
     int n_partitions;
-    int32_t leaders[FAKE_PARTITIONS];    /* -1: none */
+    int32_t leaders[FAKE_PARTITIONS]; /* -1: none */
     struct fake_log logs[FAKE_PARTITIONS];
 };
 
@@ -57,8 +64,8 @@ struct fake_broker {
     int port;
     struct loop_fd accept;
     struct fake_conn *conns;
-    int n_accepted;          /* connections ever */
-    bool down;               /* does not listen */
+    int n_accepted; /* connections ever */
+    bool down;      /* does not listen */
 };
 
 struct fake_held {
@@ -73,29 +80,30 @@ struct fake_cluster {
     int32_t controller;
     struct fake_topic topics[FAKE_TOPICS];
     int n_topics;
-    struct fake_step steps[FAKE_STEPS];  /* the first that fits a request is taken out */
+    struct fake_step steps[FAKE_STEPS]; /* the first that fits a request is taken out */
     int n_steps;
     struct fake_held held[FAKE_HELD];
     int n_held;
-    int requests[128];                   /* by API key */
+    int requests[128]; /* by API key */
     int16_t last_version[128];
-    int16_t produce_max_version, api_versions_max;   /* what is offered */
+    int16_t produce_max_version, api_versions_max; /* what is offered */
     bool no_produce;
     int32_t max_message_bytes;
-    const char *bad_value;               /* a batch with such a record is refused: INVALID_RECORD */
+    const char *bad_value; /* a batch with such a record is refused: INVALID_RECORD */
     int64_t next_pid;
-    int in_flight, in_flight_max;        /* Produce requests unanswered, in one partition or many */
-    char software[64];                   /* of the last ApiVersions request */
+    int in_flight, in_flight_max; /* Produce requests unanswered, in one partition or many */
+    char software[64];            /* of the last ApiVersions request */
 };
 
 void fake_cluster_init(struct fake_cluster *fc, struct loop *lp, int n_brokers);
 void fake_cluster_done(struct fake_cluster *fc);
-struct fake_topic *fake_topic_add(struct fake_cluster *fc, const char *name, int n_partitions, int32_t leader);
+struct fake_topic *fake_topic_add(struct fake_cluster *fc, const char *name, int n_partitions,
+                                  int32_t leader);
 void fake_script(struct fake_cluster *fc, int16_t api, enum fake_do what, enum kerr err);
-void fake_broker_stop(struct fake_broker *b);    /* closes its connections, refuses new ones */
-void fake_broker_start(struct fake_broker *b);   /* on the same port */
-void fake_broker_kick(struct fake_broker *b);    /* closes its connections */
-void fake_release(struct fake_cluster *fc);      /* sends the held answers, in order */
+void fake_broker_stop(struct fake_broker *b);  /* closes its connections, refuses new ones */
+void fake_broker_start(struct fake_broker *b); /* on the same port */
+void fake_broker_kick(struct fake_broker *b);  /* closes its connections */
+void fake_release(struct fake_cluster *fc);    /* sends the held answers, in order */
 const char *fake_addresses(const struct fake_cluster *fc, char *buf, size_t n);
 
 #endif

@@ -63,7 +63,7 @@ struct told {
     int n, rc;
     enum kerr err;
     int16_t version;
-    enum kerr judged;        /* what judge says, once */
+    enum kerr judged; /* what judge says, once */
 };
 
 static void on_told(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
@@ -122,7 +122,9 @@ static void run_until_requests(struct fixture *f, int16_t api, int n)
 static void a_list_that_is_no_list_of_addresses_is_refused(void **state)
 {
     struct fixture *f = *state;
-    static const char *const bad[] = { "", ",", "host:", "host:0", "host:65536", "host:12x", "[::1", ":9092" };
+    static const char *const bad[] = {
+        "", ",", "host:", "host:0", "host:65536", "host:12x", "[::1", ":9092"
+    };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct client_config cfg = { .brokers = bad[i], .client_id = "test" };
         errno = 0;
@@ -368,7 +370,7 @@ static void the_coordinator_is_looked_up_once(void **state)
         run_until_told(f, &w);
         assert_int_equal(w.rc, 0);
     }
-    assert_int_equal(f->fc.requests[API_FIND_COORDINATOR], 2);    /* one of them was refused */
+    assert_int_equal(f->fc.requests[API_FIND_COORDINATOR], 2); /* one of them was refused */
     assert_int_equal(f->fc.brokers[2].n_accepted, 1);
 }
 
@@ -530,7 +532,7 @@ static void a_long_poll_holds_up_nothing(void **state)
     w.call.parks = true;
     client_call(f->c, &w.call);
     run_until_told(f, &w);
-    assert_int_equal(f->fc.brokers[1].n_accepted, connections);    /* an idle one is used again */
+    assert_int_equal(f->fc.brokers[1].n_accepted, connections); /* an idle one is used again */
 }
 
 static void long_polls_above_the_limit_wait_for_their_turn(void **state)
@@ -547,7 +549,7 @@ static void long_polls_above_the_limit_wait_for_their_turn(void **state)
     }
     run_until_requests(f, API_LIST_OFFSETS, CLIENT_PARKED_MAX);
     client_cancel(f->c, &w[N - 1].call);
-    client_cancel(f->c, &w[0].call);         /* makes room for one */
+    client_cancel(f->c, &w[0].call); /* makes room for one */
     run_until_requests(f, API_LIST_OFFSETS, CLIENT_PARKED_MAX + 1);
     fake_release(&f->fc);
     for (int i = 1; i < N - 1; i++)
@@ -643,7 +645,7 @@ static void log_fill(struct fake_log *log, int batches)
         assert_int_equal(batch_builder_finish(&b, CODEC_NONE, 0, &none, 0, &log->bytes), 0);
     }
     batch_builder_done(&b);
-    log->start = 100 - batches;      /* no values are kept: the high watermark is the start */
+    log->start = 100 - batches; /* no values are kept: the high watermark is the start */
 }
 
 static void a_fetch_gives_whole_batches_in_place(void **state)
@@ -663,7 +665,8 @@ static void a_fetch_gives_whole_batches_in_place(void **state)
     assert_int_equal(w.r.err, KERR_NONE);
     assert_int_equal(w.r.batches.n, 2 * one);
     assert_memory_equal(w.r.batches.p, log->bytes.p, 2 * one);
-    assert_true(w.r.batches.p >= w.r.frame->p && w.r.batches.p + w.r.batches.n <= w.r.frame->p + w.r.frame->n);
+    assert_true(w.r.batches.p >= w.r.frame->p &&
+                w.r.batches.p + w.r.batches.n <= w.r.frame->p + w.r.frame->n);
     assert_int_equal(w.r.high_watermark, 100);
     assert_int_equal(w.r.log_start_offset, 100);
     rcbuf_unref(w.r.frame);

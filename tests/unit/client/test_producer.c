@@ -32,7 +32,7 @@ struct fixture {
     char brokers[128];
 };
 
-static struct fixture *told_fixture;     /* for the callback */
+static struct fixture *told_fixture; /* for the callback */
 
 static void client_start(struct fixture *f, int64_t request_timeout_ms)
 {
@@ -80,7 +80,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void on_sent(struct producer_send *s, int rc, enum kerr err, int64_t offset, int32_t n_committed, const char *text)
+static void on_sent(struct producer_send *s, int rc, enum kerr err, int64_t offset, int32_t n_committed,
+                    const char *text)
 {
     struct sent *w = s->user;
     w->n++;
@@ -189,8 +190,8 @@ static void a_send_goes_out_in_its_round_when_the_connection_stands(void **state
     send_number(f, 0);
     run_until_told(f, 1);
     send_number(f, 1);
-    loop_run_once(f->lp, 0);         /* sent */
-    loop_run_once(f->lp, 0);         /* the broker's answer */
+    loop_run_once(f->lp, 0); /* sent */
+    loop_run_once(f->lp, 0); /* the broker's answer */
     loop_run_once(f->lp, 0);
     assert_int_equal(f->sent[1].n, 1);
 }
@@ -221,7 +222,9 @@ static void a_flush_does_not_linger(void **state)
     loop_run_once(f->lp, 0);
     struct sent *w = &f->sent[f->n_sent++];
     w->r = (struct producer_record){ .timestamp = 1, .key = KSTR_NULL, .value = kstr_of("1") };
-    w->s = (struct producer_send){ .topic = "t", .records = &w->r, .n_records = 1, .flush = true, .cb = on_sent, .user = w };
+    w->s = (struct producer_send){
+        .topic = "t", .records = &w->r, .n_records = 1, .flush = true, .cb = on_sent, .user = w
+    };
     producer_send(f->p, &w->s);
     run_until_told(f, 2);
     expect_numbers(f, 2);
@@ -246,7 +249,7 @@ static void at_most_five_batches_are_in_flight_and_in_order(void **state)
     fake_release(&f->fc);
     run_until_told(f, 8);
     expect_numbers(f, 8);
-    assert_int_equal(f->fc.requests[API_PRODUCE], 6);    /* the three that waited went together */
+    assert_int_equal(f->fc.requests[API_PRODUCE], 6); /* the three that waited went together */
 }
 
 static void every_codec_is_written(void **state)
@@ -331,7 +334,7 @@ static void five_in_flight_survive_a_broken_connection_in_order(void **state)
     }
     for (int i = 6; i < 10; i++)
         send_number(f, i);
-    fake_broker_kick(&f->fc.brokers[0]);     /* two are in the log, three are not, four wait */
+    fake_broker_kick(&f->fc.brokers[0]); /* two are in the log, three are not, four wait */
     run_until_told(f, 10);
     expect_numbers(f, 10);
 }
@@ -373,7 +376,8 @@ static void storms_write_each_record_once(void **state)
     for (int round = 0; round < 300; round++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         unsigned r = (unsigned)(seed >> 40);
-        static const enum kerr errs[] = { KERR_NOT_LEADER_OR_FOLLOWER, KERR_NOT_ENOUGH_REPLICAS, KERR_KAFKA_STORAGE_ERROR };
+        static const enum kerr errs[] = { KERR_NOT_LEADER_OR_FOLLOWER, KERR_NOT_ENOUGH_REPLICAS,
+                                          KERR_KAFKA_STORAGE_ERROR };
         if (f->fc.n_steps < 8 && r % 3 == 0)
             fake_script(&f->fc, API_PRODUCE, (enum fake_do)(r / 3 % 3), errs[r / 9 % 3]);
         if (r % 17 == 0)
@@ -394,7 +398,7 @@ static void a_broker_that_lost_the_producer_gets_a_new_epoch(void **state)
     struct fixture *f = *state;
     send_number(f, 0);
     run_until_told(f, 1);
-    f->log->next_sequence = 77;      /* as if it remembered something else */
+    f->log->next_sequence = 77; /* as if it remembered something else */
     f->log->n_window = 0;
     send_number(f, 1);
     run_until_told(f, 2);
@@ -456,7 +460,9 @@ static void the_other_partition_goes_on_with_the_old_epoch(void **state)
     run_until_told(f, 2);
     w = &f->sent[f->n_sent++];
     w->r = (struct producer_record){ .timestamp = 1, .key = KSTR_NULL, .value = kstr_of("other") };
-    w->s = (struct producer_send){ .topic = "t", .partition = 1, .records = &w->r, .n_records = 1, .cb = on_sent, .user = w };
+    w->s = (struct producer_send){
+        .topic = "t", .partition = 1, .records = &w->r, .n_records = 1, .cb = on_sent, .user = w
+    };
     producer_send(f->p, &w->s);
     run_until_told(f, 3);
     assert_int_equal(w->rc, 0);
@@ -508,7 +514,7 @@ static void a_record_too_large_for_the_topic_fails_alone(void **state)
     send_value(f, "d");
     run_until_told(f, 4);
     assert_int_equal(f->log->n, 3);
-    assert_int_equal(f->log->epoch, 0);      /* numbers were closed up, no new epoch was needed */
+    assert_int_equal(f->log->epoch, 0); /* numbers were closed up, no new epoch was needed */
 }
 
 static void nothing_of_a_send_is_written_after_the_part_that_failed(void **state)
@@ -567,6 +573,21 @@ static void a_send_to_nobody_times_out(void **state)
     assert_int_equal(w->n_committed, 0);
 }
 
+static void a_time_out_tells_the_last_refusal(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < FAKE_STEPS; i++)
+        fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_KAFKA_STORAGE_ERROR);
+    struct producer_config cfg = usual;
+    cfg.delivery_timeout_ms = 60;
+    producer_start(f, &cfg);
+    struct sent *w = send_number(f, 0);
+    run_until_told(f, 1);
+    assert_int_equal(w->rc, -ETIMEDOUT);
+    assert_int_equal(w->err, KERR_KAFKA_STORAGE_ERROR);
+    assert_string_equal(w->text, "no space");
+}
+
 static void a_time_out_in_flight_begins_a_new_epoch(void **state)
 {
     struct fixture *f = *state;
@@ -593,7 +614,8 @@ static void a_missing_topic_fails_the_send(void **state)
     struct fixture *f = *state;
     struct sent *w = &f->sent[f->n_sent++];
     w->r = (struct producer_record){ .timestamp = 1, .key = KSTR_NULL, .value = kstr_of("x") };
-    w->s = (struct producer_send){ .topic = "nope", .records = &w->r, .n_records = 1, .cb = on_sent, .user = w };
+    w->s =
+        (struct producer_send){ .topic = "nope", .records = &w->r, .n_records = 1, .cb = on_sent, .user = w };
     producer_send(f->p, &w->s);
     run_until_told(f, 1);
     assert_int_equal(w->rc, -ENOENT);
@@ -693,6 +715,7 @@ int main(void)
         T(nothing_of_a_send_is_written_after_the_part_that_failed),
         T(a_bad_record_fails_only_its_own_send),
         T(a_send_to_nobody_times_out),
+        T(a_time_out_tells_the_last_refusal),
         T(a_time_out_in_flight_begins_a_new_epoch),
         T(a_missing_topic_fails_the_send),
         T(an_unsent_send_can_be_withdrawn_from_its_batch),

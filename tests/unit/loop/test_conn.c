@@ -197,9 +197,10 @@ static void a_frame_that_comes_byte_by_byte_arrives_whole(void **state)
 static void frames_of_any_size_arrive_with_their_bytes(void **state)
 {
     struct fixture *f = *state;
-    static const size_t sizes[] = { 1,          16384,      16385,          65532,   65536,
-                                    65537,      1 << 20,    3 * (1 << 20),  1,       1 << 20,
-                                    (1 << 20) - 1, 200000,  5 * (1 << 20),  100,     131072 };
+    static const size_t sizes[] = {
+        1, 16384,   16385,         65532,  65536,         65537, 1 << 20, 3 * (1 << 20),
+        1, 1 << 20, (1 << 20) - 1, 200000, 5 * (1 << 20), 100,   131072
+    };
     for (unsigned i = 0; i < ARRAY_LEN(sizes); i++) {
         uint8_t *p = pattern_new(sizes[i], i);
         peer_write_frame(f, p, sizes[i]);
@@ -248,11 +249,13 @@ static void a_claimed_size_reserves_no_memory(void **state)
 {
     struct fixture *f = *state;
     size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-    static const uint8_t claim[] = { 0x06, 0x40, 0, 0, 0, 0, 0, 0, 0, 0 };    /* 104857600, and six bytes of it */
+    static const uint8_t claim[] = {
+        0x06, 0x40, 0, 0, 0, 0, 0, 0, 0, 0
+    }; /* 104857600, and six bytes of it */
     peer_write(f, claim, sizeof claim);
     loop_run_once(f->lp, -1);
     size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;
-    assert_true(after < before + 100 * 1024);    /* the loop's own scratch is 64 KiB of it */
+    assert_true(after < before + 100 * 1024); /* the loop's own scratch is 64 KiB of it */
     assert_int_equal(f->n_frames, 0);
     assert_int_equal(f->closed, 0);
 }
@@ -505,7 +508,7 @@ static void sending_to_a_dead_peer_raises_no_signal(void **state)
     conn_send(f->c, b, 0, 1);
     conn_flush(f->c);
     rcbuf_unref(b);
-    assert_int_equal(f->closed, 0);      /* never from inside a call */
+    assert_int_equal(f->closed, 0); /* never from inside a call */
     run_until_closed(f);
 }
 
