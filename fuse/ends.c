@@ -259,6 +259,7 @@ void ends_ask(struct pfile *f, struct ends_wait *w)
     if (f->ends_queued)
         return;
     f->ends_queued = true;
-    STAILQ_INSERT_TAIL(&a->queue, pfile_ref(f), ends_link);
+    pfile_ref(f);
+    STAILQ_INSERT_TAIL(&a->queue, f, ends_link);
     loop_defer(a->mount->loop, &a->deferred);
 }

@@ -76,7 +76,8 @@ void watch_free(struct watch *w)
 {
     if (w == NULL)
         return;
-    KCHECK(w->polls == 0 && w->n == 0);
+    KCHECK(w->polls == 0);
+    KCHECK(w->n == 0);
     free(w);
 }
 
