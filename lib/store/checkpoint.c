@@ -10,7 +10,7 @@
 enum {
     CKPT_MAGIC = 0,
     CKPT_VERSION = 8,
-    CKPT_CRC = 12,                   /* of all that follows */
+    CKPT_CRC = 12, /* of all that follows */
     CKPT_START_OFFSET = 16,
     CKPT_HW = 24,
     CKPT_OFFSET = 32,
@@ -30,8 +30,8 @@ enum {
     CKPT_PRODUCERS_OFFSET = 128,
     CKPT_ZERO = 136,
 };
-#define MAGIC   "klogckpt"
-#define FORMAT  1
+#define MAGIC  "klogckpt"
+#define FORMAT 1
 
 static void put_i64(uint8_t *p, int64_t v)
 {
@@ -74,9 +74,10 @@ static bool checkpoint_sane(const struct checkpoint *c)
 {
     const struct segment_sum *sum = &c->flushed.sum;
 
-    return c->start_offset >= 0 && c->hw >= 0 && c->flushed.segment >= 0 && sum->end_offset >= c->flushed.segment &&
-           sum->size >= 0 && sum->size <= INT32_MAX && c->flushed.text_base >= 0 && sum->text_bytes >= 0 &&
-           sum->since_index >= 0 && sum->index_n >= 0 && sum->time_n >= 0 && sum->text_n >= 0;
+    return c->start_offset >= 0 && c->hw >= 0 && c->flushed.segment >= 0 &&
+           sum->end_offset >= c->flushed.segment && sum->size >= 0 && sum->size <= INT32_MAX &&
+           c->flushed.text_base >= 0 && sum->text_bytes >= 0 && sum->since_index >= 0 && sum->index_n >= 0 &&
+           sum->time_n >= 0 && sum->text_n >= 0;
 }
 
 bool checkpoint_decode(struct slice s, struct checkpoint *ret)

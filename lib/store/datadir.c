@@ -20,14 +20,14 @@
 #include "lib/store/datadir_int.h"
 #include "lib/store/metafiles.h"
 
-#define DIR_MODE    0755
-#define DOOMED      "-delete"        /* ends the names of directories being deleted */
+#define DIR_MODE 0755
+#define DOOMED   "-delete" /* ends the names of directories being deleted */
 
 struct datadir {
-    const struct store_io *io;       /* set once, as all but `failed` */
+    const struct store_io *io; /* set once, as all but `failed` */
     char *path;
     int fd;
-    int lock_fd;                     /* holds the kernel's lock for as long as it is open */
+    int lock_fd; /* holds the kernel's lock for as long as it is open */
     struct filecache *files;
     struct meta_properties meta;
     bool was_clean;
@@ -52,7 +52,8 @@ static int make_path(const char *path)
     return 0;
 }
 
-/* A lock of the kernel goes with the process that held it, however that ended; a file with a pid in it does not. */
+/* A lock of the kernel goes with the process that held it, however that ended; a file with a pid in it does
+ * not. */
 static int take_lock(struct datadir *dd)
 {
     dd->lock_fd = dd->io->openat(dd->io, dd->fd, LOCK_FILE, O_RDWR | O_CREAT, 0644);
@@ -66,7 +67,8 @@ static int take_lock(struct datadir *dd)
 static bool read_meta(struct datadir *dd, struct meta_properties *ret)
 {
     struct bytebuf b = { 0 };
-    bool ok = io_read_file(dd->io, dd->fd, META_FILE, SMALL_FILE_MAX, &b) == 0 && meta_decode(slice_of(b.p, b.n), ret);
+    bool ok = io_read_file(dd->io, dd->fd, META_FILE, SMALL_FILE_MAX, &b) == 0 &&
+              meta_decode(slice_of(b.p, b.n), ret);
 
     bytebuf_done(&b);
     return ok;
@@ -87,13 +89,16 @@ static int check_identity(struct datadir *dd, const struct datadir_identity *id,
     const struct meta_properties *m = &dd->meta;
 
     if (id->cluster_id[0] != '\0' && strcmp(id->cluster_id, m->cluster_id) != 0) {
-        snprintf(err, err_size, "%s belongs to cluster %s, not to %s: give the right data directory, or remove this one",
+        snprintf(err, err_size,
+                 "%s belongs to cluster %s, not to %s: give the right data directory, or remove this one",
                  dd->path, m->cluster_id, id->cluster_id);
         return -ESTALE;
     }
     if (id->broker_id >= 0 && m->broker_id >= 0 && id->broker_id != m->broker_id) {
-        snprintf(err, err_size, "%s belongs to broker %" PRId32 ", not to %" PRId32
-                 ": give the right data directory, or remove this one", dd->path, m->broker_id, id->broker_id);
+        snprintf(err, err_size,
+                 "%s belongs to broker %" PRId32 ", not to %" PRId32
+                 ": give the right data directory, or remove this one",
+                 dd->path, m->broker_id, id->broker_id);
         return -ESTALE;
     }
     return 0;
@@ -153,7 +158,8 @@ static int open_steps(struct datadir *dd, struct datadir_identity *identity, cha
         what = "cannot be locked";
         rc = take_lock(dd);
         if (rc == -EBUSY) {
-            snprintf(err, err_size, "%s is in use by another klogd: stop it, or give this one another data directory",
+            snprintf(err, err_size,
+                     "%s is in use by another klogd: stop it, or give this one another data directory",
                      dd->path);
             return rc;
         }
@@ -347,7 +353,8 @@ static bool is_doomed(const char *name)
 }
 
 int datadir_list(struct datadir *dd,
-                 void (*cb)(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id), void *arg)
+                 void (*cb)(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id),
+                 void *arg)
 {
     DIR *d = open_dir(dd->fd, ".");
     const struct dirent *de;

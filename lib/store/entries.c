@@ -8,7 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/varint.h"
 
-#define WINDOW_ENTRIES 64            /* below this many, one read fetches them all */
+#define WINDOW_ENTRIES 64 /* below this many, one read fetches them all */
 
 void entries_init(struct entries *e, struct segfile *file, int32_t header_bytes, int32_t entry_bytes)
 {
@@ -93,7 +93,8 @@ int64_t entry_key_get(const uint8_t *entry, struct entry_key key)
 }
 
 /* Number of entries among the n at p with key <= target. */
-static int32_t count_up_to(const uint8_t *p, int32_t n, int32_t entry_bytes, struct entry_key key, int64_t target)
+static int32_t count_up_to(const uint8_t *p, int32_t n, int32_t entry_bytes, struct entry_key key,
+                           int64_t target)
 {
     int32_t low = 0, high = n;
 
@@ -111,7 +112,7 @@ static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int
                          int32_t *ret_i)
 {
     uint8_t window[WINDOW_ENTRIES * ENTRY_BYTES_MAX];
-    int32_t low = 0, high = n;       /* the answer is in [low - 1, high) */
+    int32_t low = 0, high = n; /* the answer is in [low - 1, high) */
 
     while (high - low > WINDOW_ENTRIES) {
         int32_t mid = low + (high - low) / 2;

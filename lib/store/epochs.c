@@ -7,7 +7,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
-#define EPOCHS_MAX 1000000           /* lines a file may claim */
+#define EPOCHS_MAX 1000000 /* lines a file may claim */
 
 void epochs_done(struct epochs *e)
 {
@@ -129,7 +129,8 @@ bool epochs_decode(struct slice s, struct epochs *ret)
     int64_t version, n;
 
     epochs_done(ret);
-    if (take_number(&s, 0, '\n', &version) && take_number(&s, EPOCHS_MAX, '\n', &n) && decode_entries(&s, n, ret))
+    if (take_number(&s, 0, '\n', &version) && take_number(&s, EPOCHS_MAX, '\n', &n) &&
+        decode_entries(&s, n, ret))
         return true;
     epochs_done(ret);
     return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leader epochs and the offsets at which they began (KIP-101), with Kafka's file leader-epoch-checkpoint. Pure; the
- * log's mu guards it.
+ * Leader epochs and the offsets at which they began (KIP-101), with Kafka's file leader-epoch-checkpoint.
+ * Pure; the log's mu guards it.
  */
 #ifndef KLOG_STORE_EPOCHS_H
 #define KLOG_STORE_EPOCHS_H
@@ -19,21 +19,21 @@ struct epoch_entry {
 };
 
 struct epochs {
-    struct epoch_entry *v;           /* epochs and starts both rise strictly */
+    struct epoch_entry *v; /* epochs and starts both rise strictly */
     int32_t n, cap;
 };
 
 void epochs_done(struct epochs *e);
-int32_t epochs_latest(const struct epochs *e);                       /* -1 none */
-/* `epoch` begins at start. False when nothing changes: the epoch is known already. An epoch that got no record
- * gives way to the next. */
+int32_t epochs_latest(const struct epochs *e); /* -1 none */
+/* `epoch` begins at start. False when nothing changes: the epoch is known already. An epoch that got no
+ * record gives way to the next. */
 bool epochs_assign(struct epochs *e, int32_t epoch, int64_t start);
-bool epochs_truncate_end(struct epochs *e, int64_t end);             /* the log now ends there; true: changed */
+bool epochs_truncate_end(struct epochs *e, int64_t end); /* the log now ends there; true: changed */
 bool epochs_truncate_start(struct epochs *e, int64_t start);
 /* Largest epoch <= asked and where it ends; -1, -1 when there is none (R12). */
 void epochs_end(const struct epochs *e, int32_t epoch, int64_t log_end, int32_t *ret_epoch, int64_t *ret_end);
-int32_t epochs_at(const struct epochs *e, int64_t offset);           /* -1 unknown */
+int32_t epochs_at(const struct epochs *e, int64_t offset); /* -1 unknown */
 void epochs_encode(const struct epochs *e, struct bytebuf *ret);
-bool epochs_decode(struct slice s, struct epochs *ret);              /* false: not such a file; ret is then empty */
+bool epochs_decode(struct slice s, struct epochs *ret); /* false: not such a file; ret is then empty */
 
 #endif

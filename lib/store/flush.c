@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Group commit: a ticket names everything appended so far; its fdatasyncs run without any lock; when they have
- * returned 0, and only then, the flush point moves (S4). A failed one is never tried again: the kernel marks the
- * pages clean and would answer 0 the second time (S8).
+ * Group commit: a ticket names everything appended so far; its fdatasyncs run without any lock; when they
+ * have returned 0, and only then, the flush point moves (S4). A failed one is never tried again: the kernel
+ * marks the pages clean and would answer 0 the second time (S8).
  */
 #include <errno.h>
 

@@ -140,7 +140,8 @@ int io_pwrite_all(const struct store_io *io, int fd, const void *p, size_t n, of
     const uint8_t *from = p;
 
     while (n > 0) {
-        struct iovec iov = { .iov_base = (void *)(uintptr_t)from, .iov_len = MIN(n, (size_t)WRITE_MAX_BYTES) };
+        struct iovec iov = { .iov_base = (void *)(uintptr_t)from,
+                             .iov_len = MIN(n, (size_t)WRITE_MAX_BYTES) };
         int64_t done = io->pwritev(io, fd, &iov, 1, at);
         if (done <= 0)
             return done < 0 ? (int)done : -EIO;
@@ -174,7 +175,8 @@ static int write_new_file(const struct store_io *io, int dirfd, const char *path
     return rc;
 }
 
-int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const char *path, const void *p, size_t n)
+int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const char *path, const void *p,
+                    size_t n)
 {
     char tmp[PATH_MAX];
 

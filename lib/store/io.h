@@ -16,7 +16,7 @@
 #include "lib/base/buf.h"
 
 struct store_io {
-    void *ctx;                       /* the table's own */
+    void *ctx; /* the table's own */
     int (*openat)(const struct store_io *io, int dirfd, const char *path, int flags, mode_t mode);
     int (*close)(const struct store_io *io, int fd);
     int (*mkdirat)(const struct store_io *io, int dirfd, const char *path, mode_t mode);
@@ -25,7 +25,8 @@ struct store_io {
     int (*fdatasync)(const struct store_io *io, int fd);
     int (*fsync)(const struct store_io *io, int fd);
     int (*ftruncate)(const struct store_io *io, int fd, off_t size);
-    int (*renameat)(const struct store_io *io, int olddirfd, const char *oldpath, int newdirfd, const char *newpath);
+    int (*renameat)(const struct store_io *io, int olddirfd, const char *oldpath, int newdirfd,
+                    const char *newpath);
     int (*unlinkat)(const struct store_io *io, int dirfd, const char *path, int flags);
     int (*sync_file_range)(const struct store_io *io, int fd, off_t at, off_t n, unsigned flags);
 };
@@ -34,12 +35,15 @@ extern const struct store_io store_io_real;
 
 /* Reads until n bytes or the end of the file: the count, or -errno. */
 int64_t io_pread_full(const struct store_io *io, int fd, void *p, size_t n, off_t at);
-/* Writes all of it, in calls of at most 512 KiB (larger ones are slower). 0 or -errno; part may then be written. */
+/* Writes all of it, in calls of at most 512 KiB (larger ones are slower). 0 or -errno; part may then be
+ * written. */
 int io_pwrite_all(const struct store_io *io, int fd, const void *p, size_t n, off_t at);
 /* Opens dirfd/path, fsyncs it (rule S5), closes it. "." is the directory itself. */
 int io_sync_dir(const struct store_io *io, int dirfd, const char *path);
-/* Rule S6: PATH.tmp, fsync, rename over PATH, fsync of the directory `dir`. On failure the old file is whole. */
-int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const char *path, const void *p, size_t n);
+/* Rule S6: PATH.tmp, fsync, rename over PATH, fsync of the directory `dir`. On failure the old file is whole.
+ */
+int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const char *path, const void *p,
+                    size_t n);
 /* The whole file, -EFBIG when it is larger than max. */
 int io_read_file(const struct store_io *io, int dirfd, const char *path, size_t max, struct bytebuf *ret);
 /* Creates an empty file if it is not there. */

@@ -56,8 +56,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void take_name(const struct store_io *io, int dirfd, const char *dir, const char *name, struct listing *ls,
-                      struct found *logs, struct found *snapshots)
+static void take_name(const struct store_io *io, int dirfd, const char *dir, const char *name,
+                      struct listing *ls, struct found *logs, struct found *snapshots)
 {
     int64_t v;
     const char *suffix;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an offset to a batch: the greatest index entry not above it, checked against the batch it names, then a walk
- * over the few headers in between. An index that contradicts its log is rebuilt once. No lock is held over a read.
+ * From an offset to a batch: the greatest index entry not above it, checked against the batch it names, then
+ * a walk over the few headers in between. An index that contradicts its log is rebuilt once. No lock is held
+ * over a read.
  */
 #include <errno.h>
 
@@ -45,8 +46,8 @@ int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t 
 }
 
 /* Where to begin to walk: the batch of an index entry, or the front. 0, or -EBADMSG when the index lies. */
-static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct header_window *w,
-                         struct place *ret)
+static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int64_t end,
+                         struct header_window *w, struct place *ret)
 {
     uint8_t e[ENTRY_BYTES_MAX];
     int32_t i;

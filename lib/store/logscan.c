@@ -6,14 +6,21 @@
 #include "lib/base/check.h"
 #include "lib/base/crc32c.h"
 
-#define WINDOW_BYTES      (256 * 1024)
-#define RESYNC_CRC_BYTES  (256LL << 20) /* checksums tried behind damage before giving up */
-#define OFFSET_SPAN_MAX   INT32_MAX
+#define WINDOW_BYTES     (256 * 1024)
+#define RESYNC_CRC_BYTES (256LL << 20) /* checksums tried behind damage before giving up */
+#define OFFSET_SPAN_MAX  INT32_MAX
 
-void logscan_init(struct logscan *s, const struct store_io *io, int fd, int64_t at, int64_t end, int64_t next_offset)
+void logscan_init(struct logscan *s, const struct store_io *io, int fd, int64_t at, int64_t end,
+                  int64_t next_offset)
 {
     *s = (struct logscan){
-        .io = io, .fd = fd, .at = at, .end = end, .next_offset = next_offset, .epoch = -1, .check_crc = true,
+        .io = io,
+        .fd = fd,
+        .at = at,
+        .end = end,
+        .next_offset = next_offset,
+        .epoch = -1,
+        .check_crc = true,
     };
 }
 
@@ -26,11 +33,13 @@ bool batch_header_plausible(const struct batch_header *h, int64_t room)
 {
     int64_t size = batch_size(h);
 
-    return h->magic == 2 && size >= BATCH_OVERHEAD && size <= room && size <= BATCH_BYTES_MAX && h->base_offset >= 0 &&
-           h->last_offset_delta >= 0 && h->count >= 0 && h->count - 1 <= h->last_offset_delta;
+    return h->magic == 2 && size >= BATCH_OVERHEAD && size <= room && size <= BATCH_BYTES_MAX &&
+           h->base_offset >= 0 && h->last_offset_delta >= 0 && h->count >= 0 &&
+           h->count - 1 <= h->last_offset_delta;
 }
 
-/* Makes n bytes at `at` available in the window; *ret points to them. The caller has checked that they exist. */
+/* Makes n bytes at `at` available in the window; *ret points to them. The caller has checked that they exist.
+ */
 static int window_get(struct logscan *s, int64_t at, int64_t n, const uint8_t **ret)
 {
     if (at < s->window_at || at + n > s->window_at + s->window_n) {
@@ -43,7 +52,7 @@ static int window_get(struct logscan *s, int64_t at, int64_t n, const uint8_t **
         s->window_at = at;
         s->window_n = got;
         if (got < n)
-            return -EIO;             /* the file shrank under us */
+            return -EIO; /* the file shrank under us */
     }
     *ret = s->window.p + (at - s->window_at);
     return 0;
@@ -68,7 +77,8 @@ static int crc_of(struct logscan *s, int64_t at, int64_t n, uint32_t *ret)
     return 0;
 }
 
-/* Is there a good batch at `at`, in its place? 1 yes, 0 no, -errno. *header_ok: its header at least can be used. */
+/* Is there a good batch at `at`, in its place? 1 yes, 0 no, -errno. *header_ok: its header at least can be
+ * used. */
 static int judge(struct logscan *s, int64_t at, int64_t min_offset, struct batch_header *h, bool *header_ok)
 {
     const uint8_t *p;

@@ -14,36 +14,37 @@
 #include "lib/record/batch.h"
 #include "lib/store/io.h"
 
-#define BATCH_BYTES_MAX (1 << 30)    /* no batch on disk is larger: a larger length is damage */
+#define BATCH_BYTES_MAX (1 << 30) /* no batch on disk is larger: a larger length is damage */
 
 enum scan_what {
-    SCAN_END,                        /* the end of the file */
-    SCAN_BATCH,                      /* a whole batch whose checksum and place are right (rule S1) */
-    SCAN_DAMAGED,                    /* `n` bytes that are none; a good batch follows them */
-    SCAN_TAIL,                       /* `n` bytes up to the end of the file, nothing good in them */
+    SCAN_END,     /* the end of the file */
+    SCAN_BATCH,   /* a whole batch whose checksum and place are right (rule S1) */
+    SCAN_DAMAGED, /* `n` bytes that are none; a good batch follows them */
+    SCAN_TAIL,    /* `n` bytes up to the end of the file, nothing good in them */
 };
 
 struct scan_item {
     enum scan_what what;
-    int64_t at;                      /* position in the file */
-    int64_t n;                       /* bytes it takes */
-    struct batch_header h;           /* of SCAN_BATCH; of damage when header_ok */
-    bool header_ok;                  /* damage: the header fits what follows, payload or checksum are wrong */
+    int64_t at;            /* position in the file */
+    int64_t n;             /* bytes it takes */
+    struct batch_header h; /* of SCAN_BATCH; of damage when header_ok */
+    bool header_ok;        /* damage: the header fits what follows, payload or checksum are wrong */
 };
 
 struct logscan {
     const struct store_io *io;
     int fd;
-    int64_t at, end;                 /* next position; end of what is looked at */
-    int64_t next_offset;             /* the next batch's base offset is not below this */
-    int32_t epoch;                   /* nor its leader epoch below this; -1 */
-    bool check_crc;                  /* false: headers only, for logs that are known to be good */
+    int64_t at, end;     /* next position; end of what is looked at */
+    int64_t next_offset; /* the next batch's base offset is not below this */
+    int32_t epoch;       /* nor its leader epoch below this; -1 */
+    bool check_crc;      /* false: headers only, for logs that are known to be good */
     struct bytebuf window;
     int64_t window_at;
-    int64_t window_n;                /* bytes of the file in the window */
+    int64_t window_n; /* bytes of the file in the window */
 };
 
-void logscan_init(struct logscan *s, const struct store_io *io, int fd, int64_t at, int64_t end, int64_t next_offset);
+void logscan_init(struct logscan *s, const struct store_io *io, int fd, int64_t at, int64_t end,
+                  int64_t next_offset);
 void logscan_done(struct logscan *s);
 /* The next item. 0, or -errno of a read. */
 int logscan_next(struct logscan *s, struct scan_item *ret);

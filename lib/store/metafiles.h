@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory's small files: meta.properties (Kafka's), the clean-shutdown marker, partition.metadata. Pure text and
- * bytes; reading and writing them is one call each.
+ * The directory's small files: meta.properties (Kafka's), the clean-shutdown marker, partition.metadata. Pure
+ * text and bytes; reading and writing them is one call each.
  */
 #ifndef KLOG_STORE_METAFILES_H
 #define KLOG_STORE_METAFILES_H
@@ -19,9 +19,9 @@
 #define SMALL_FILE_MAX 65536
 
 struct meta_properties {
-    char cluster_id[64];             /* empty: not in the file */
-    int32_t broker_id;               /* -1: not in the file */
-    struct uuid directory_id;        /* zero: not in the file */
+    char cluster_id[64];      /* empty: not in the file */
+    int32_t broker_id;        /* -1: not in the file */
+    struct uuid directory_id; /* zero: not in the file */
 };
 void meta_encode(const struct meta_properties *m, struct bytebuf *ret);
 /* False when it is not such a file. Unknown keys are skipped. */

@@ -41,7 +41,7 @@ void plog_push_segment(struct plog *l, struct segment *s)
 
 int plog_find_segment(const struct plog *l, int64_t offset)
 {
-    int low = 0, high = l->n_segs;   /* the answer is in [low, high) */
+    int low = 0, high = l->n_segs; /* the answer is in [low, high) */
 
     while (high - low > 1) {
         int mid = low + (high - low) / 2;
@@ -96,7 +96,8 @@ int plog_disk_error(struct plog *l, int rc, const char *what)
 
 /* ---- opening and closing ---- */
 
-static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t partition, const struct plog_config *cfg)
+static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t partition,
+                             const struct plog_config *cfg)
 {
     struct plog *l = xcalloc(1, sizeof *l);
     int n = snprintf(l->name, sizeof l->name, "%s-%" PRId32, topic, partition);
@@ -246,12 +247,13 @@ int plog_create_files(struct plog *l, struct segment *s)
     pthread_mutex_lock(&l->mu);
     l->dir_changes++;
     pthread_mutex_unlock(&l->mu);
-    /* The header says where the text of the segment begins; the very first one begins at 0 and does without. */
+    /* The header says where the text of the segment begins; the very first one begins at 0 and does without.
+     */
     return s->text_base > 0 ? segment_write_header(s, false) : 0;
 }
 
-/* What is known of the segment goes into its files, so that nobody need read its log for it. They are caches: an
- * error here costs a rebuild later and nothing else. */
+/* What is known of the segment goes into its files, so that nobody need read its log for it. They are caches:
+ * an error here costs a rebuild later and nothing else. */
 static void seal(struct plog *l, struct segment *s)
 {
     if (segment_write_tails(s, &l->mu) < 0)
@@ -289,21 +291,25 @@ int plog_roll(struct plog *l)
 
 /* ---- appending ---- */
 
-/* Kafka's reasons to start a new segment, and that relative offsets and positions must fit 31 bits. Under mu. */
+/* Kafka's reasons to start a new segment, and that relative offsets and positions must fit 31 bits. Under mu.
+ */
 static bool roll_is_due(const struct plog *l, const struct batch_header *h, size_t n, int64_t now_ms)
 {
     const struct segment *s = plog_active(l);
 
     if (s->sum.size == 0)
         return false;
-    int64_t since = s->sum.first_timestamp >= 0 && h->max_timestamp >= 0 ? h->max_timestamp - s->sum.first_timestamp
-                    : l->active_since_ms >= 0 ? now_ms - l->active_since_ms : 0;
-    return s->sum.size + (int64_t)n > MIN(l->cfg.segment_bytes, (int64_t)INT32_MAX) || since > l->cfg.segment_ms ||
-           l->end_offset + h->last_offset_delta - s->base > INT32_MAX;
+    int64_t since = s->sum.first_timestamp >= 0 && h->max_timestamp >= 0
+                        ? h->max_timestamp - s->sum.first_timestamp
+                    : l->active_since_ms >= 0 ? now_ms - l->active_since_ms
+                                              : 0;
+    return s->sum.size + (int64_t)n > MIN(l->cfg.segment_bytes, (int64_t)INT32_MAX) ||
+           since > l->cfg.segment_ms || l->end_offset + h->last_offset_delta - s->base > INT32_MAX;
 }
 
 /* Whether the batch goes in at all; fills ret when not. Under mu. */
-static bool admit(struct plog *l, const struct batch_header *h, int32_t leader_epoch, struct plog_appended *ret)
+static bool admit(struct plog *l, const struct batch_header *h, int32_t leader_epoch,
+                  struct plog_appended *ret)
 {
     struct producer_batch old;
 
@@ -327,7 +333,8 @@ static bool admit(struct plog *l, const struct batch_header *h, int32_t leader_e
 }
 
 /* S2: either the whole batch is behind the last one, or nothing of it. */
-static int write_batch(struct plog *l, struct segment *s, const uint8_t *batch, size_t n, int64_t writeback_bytes)
+static int write_batch(struct plog *l, struct segment *s, const uint8_t *batch, size_t n,
+                       int64_t writeback_bytes)
 {
     int rc = segfile_pin(s->log, false);
     if (rc < 0)
@@ -396,7 +403,7 @@ static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const stru
     ret->rolled = how->roll;
     struct segment *s = plog_active(l);
     if (segment_tails_full(s))
-        segment_write_tails(s, &l->mu);   /* an error makes the index sparser, no more */
+        segment_write_tails(s, &l->mu); /* an error makes the index sparser, no more */
     batch_set_base_offset(batch, l->end_offset);
     batch_set_leader_epoch(batch, how->leader_epoch);
     rc = write_batch(l, s, batch, n, how->writeback_bytes);
@@ -412,8 +419,8 @@ static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const stru
     ret->last_offset = batch_last_offset(&h);
 }
 
-void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_info *info, int32_t leader_epoch,
-                 int64_t now_ms, int64_t log_append_time, struct plog_appended *ret)
+void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_info *info,
+                 int32_t leader_epoch, int64_t now_ms, int64_t log_append_time, struct plog_appended *ret)
 {
     struct batch_header h;
 

@@ -3,9 +3,9 @@
  * A partition's log: segments, their indexes, producer state and leader-epoch cache in one
  * directory. Rules S1-S9 of docs/DISK-FORMAT.md are kept here.
  *
- * Threads: every function may be called from any thread; a log has one mutex inside (`mu`, a leaf: nothing else is
- * taken under it). Only the functions marked "blocks" may sleep on the disk; the others touch the page
- * cache and may run on a reactor. Callers serialise appends themselves (partition.mu).
+ * Threads: every function may be called from any thread; a log has one mutex inside (`mu`, a leaf: nothing
+ * else is taken under it). Only the functions marked "blocks" may sleep on the disk; the others touch the
+ * page cache and may run on a reactor. Callers serialise appends themselves (partition.mu).
  *
  * Errors: 0 or -errno; -EIO, -EROFS and the like have already marked the directory as failed (S8).
  */
@@ -26,89 +26,92 @@ struct plog;
 /* What the log needs of the topic's configuration; a copy is kept. */
 struct plog_config {
     int64_t segment_bytes;
-    int64_t segment_ms;              /* roll after this long, by record timestamps as Kafka does */
+    int64_t segment_ms; /* roll after this long, by record timestamps as Kafka does */
     int32_t index_interval_bytes;
-    int64_t retention_ms;            /* -1 for ever */
-    int64_t retention_bytes;         /* -1 unlimited */
-    bool delete_policy;              /* cleanup.policy has "delete" */
+    int64_t retention_ms;    /* -1 for ever */
+    int64_t retention_bytes; /* -1 unlimited */
+    bool delete_policy;      /* cleanup.policy has "delete" */
     bool compact_policy;
-    int64_t producer_expiry_ms;      /* producer.id.expiration.ms */
-    int64_t writeback_bytes;         /* start writing to disk after so many bytes, without waiting (policies interval
-                                      * and async: 8 MiB); 0 leaves it to the kernel */
+    int64_t producer_expiry_ms; /* producer.id.expiration.ms */
+    int64_t writeback_bytes; /* start writing to disk after so many bytes, without waiting (policies interval
+                              * and async: 8 MiB); 0 leaves it to the kernel */
 };
 
-struct plog_recovery {               /* what opening had to do, for one log line */
-    bool clean;                      /* nothing was scanned */
+struct plog_recovery { /* what opening had to do, for one log line */
+    bool clean;        /* nothing was scanned */
     int64_t scanned_bytes;
-    int64_t cut_bytes;               /* dropped at the tail, kept in *.cut */
+    int64_t cut_bytes; /* dropped at the tail, kept in *.cut */
     int64_t cut_position;
     int rebuilt_indexes;
     char cut_file[64];
-    char note[160];                  /* damaged checkpoint files etc., one line, empty if none */
+    char note[160]; /* damaged checkpoint files etc., one line, empty if none */
 };
 
 /* Opens or creates DIR/topic-partition. Blocks. */
 int plog_open(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
               const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec);
-/* clean: flush, trim, checkpoint with hw; the caller writes the directory's clean marker afterwards. Blocks. */
+/* clean: flush, trim, checkpoint with hw; the caller writes the directory's clean marker afterwards. Blocks.
+ */
 int plog_close(struct plog *l, bool clean, int64_t hw);
 /* Closes and deletes the directory (renamed first, so that a crash cannot bring half of it back). Blocks. */
 int plog_remove(struct plog *l);
 void plog_set_config(struct plog *l, const struct plog_config *cfg);
-const char *plog_name(const struct plog *l);      /* "orders-0" */
+const char *plog_name(const struct plog *l); /* "orders-0" */
 
 /* ---- ends ---- */
 struct plog_ends {
-    int64_t start_offset;            /* log start offset */
-    int64_t end_offset;              /* LEO: next offset to be written */
-    int64_t flushed_offset;          /* FLEO: everything below survives a power cut (S4) */
-    int64_t size_bytes;              /* of all .log files */
-    int64_t newest_timestamp;        /* wall ms of the newest append; file time after a restart; -1 when empty */
-    int64_t checkpoint_hw;           /* as found on opening; 0 if none */
+    int64_t start_offset;     /* log start offset */
+    int64_t end_offset;       /* LEO: next offset to be written */
+    int64_t flushed_offset;   /* FLEO: everything below survives a power cut (S4) */
+    int64_t size_bytes;       /* of all .log files */
+    int64_t newest_timestamp; /* wall ms of the newest append; file time after a restart; -1 when empty */
+    int64_t checkpoint_hw;    /* as found on opening; 0 if none */
 };
 void plog_ends(struct plog *l, struct plog_ends *ret);
 
 /* ---- append ---- */
 struct plog_appended {
-    enum kerr err;                   /* 45, 47, 56, ... ; NONE also for a duplicate */
-    int eno;                         /* for KAFKA_STORAGE_ERROR */
-    bool duplicate;                  /* already there (same producer, epoch, sequences): offsets are the old ones */
+    enum kerr err;  /* 45, 47, 56, ... ; NONE also for a duplicate */
+    int eno;        /* for KAFKA_STORAGE_ERROR */
+    bool duplicate; /* already there (same producer, epoch, sequences): offsets are the old ones */
     int64_t base_offset, last_offset;
-    int64_t log_append_time;         /* -1 under CreateTime */
+    int64_t log_append_time; /* -1 under CreateTime */
     bool rolled;
 };
-/* Appends one validated batch as the leader: checks the producer's sequence, sets base offset and leader epoch in
- * place, writes, updates indexes. On error nothing of it stays (S2). log_append_time: -1, or the time that was set. */
+/* Appends one validated batch as the leader: checks the producer's sequence, sets base offset and leader
+ * epoch in place, writes, updates indexes. On error nothing of it stays (S2). log_append_time: -1, or the
+ * time that was set. */
 void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_info *info,
                  int32_t leader_epoch, int64_t now_ms, int64_t log_append_time, struct plog_appended *ret);
 
 /* ---- flush (group commit) ---- */
-struct plog_flush;                   /* a ticket */
+struct plog_flush; /* a ticket */
 /* Takes a ticket for everything appended so far; NULL when all of it is flushed. */
 struct plog_flush *plog_flush_begin(struct plog *l);
 /* fdatasync of the segments and, when files are new, fsync of the directory. Holds no lock. Blocks. */
 int plog_flush_run(struct plog_flush *t);
-/* Moves the flush point when rc is 0 (S4), frees the ticket, returns the flushed offset. On an error the directory is
- * marked failed and never tried again (S8). */
+/* Moves the flush point when rc is 0 (S4), frees the ticket, returns the flushed offset. On an error the
+ * directory is marked failed and never tried again (S8). */
 int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc);
-/* Writes the checkpoint (start offset, flush point, high watermark) if it is due: every 64 MiB flushed, or `force`.
- * Blocks. */
+/* Writes the checkpoint (start offset, flush point, high watermark) if it is due: every 64 MiB flushed, or
+ * `force`. Blocks. */
 int plog_checkpoint(struct plog *l, int64_t hw, bool force);
 
 /* ---- read ---- */
-struct segfile;                      /* one .log file, reference-counted: its descriptor lives as long as a span */
+struct segfile; /* one .log file, reference-counted: its descriptor lives as long as a span */
 struct plog_span {
-    struct segfile *file;            /* NULL when empty */
+    struct segfile *file; /* NULL when empty */
     int64_t at;
     int64_t n;
-    int64_t base_offset;             /* of the first batch */
+    int64_t base_offset; /* of the first batch */
 };
 int segfile_fd(struct segfile *f);
 void plog_span_release(struct plog_span *s);
 /* Whole batches from the one that holds `offset`, all below limit (an exclusive offset on a batch border),
  * at most max_bytes, but at_least_one batch when asked; within one segment. Empty when offset == limit.
- * -ERANGE: offset outside [start, end]. -EBADMSG: the log is damaged there, and the batch that holds offset cannot be
- * told from garbage (CORRUPT_MESSAGE). Does not read the batches (for sendfile); a damaged payload leaves as it is. */
+ * -ERANGE: offset outside [start, end]. -EBADMSG: the log is damaged there, and the batch that holds offset
+ * cannot be told from garbage (CORRUPT_MESSAGE). Does not read the batches (for sendfile); a damaged payload
+ * leaves as it is. */
 int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
               struct plog_span *ret);
 /* pread of a span into memory; span.n bytes. */
@@ -121,10 +124,11 @@ int plog_max_timestamp(struct plog *l, int64_t limit, int64_t *ret_offset, int64
 
 /* ---- the plain view (text index) ---- */
 /* Positions count bytes (value + '\n') from the first record ever; they survive retention. */
-/* Position of the first byte of record `offset` (or of the end, for the end offset). Exact inside a batch too. */
+/* Position of the first byte of record `offset` (or of the end, for the end offset). Exact inside a batch
+ * too. */
 int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret);
-/* The batch that holds position `pos`: its first visible record's offset is >= *ret_base; *ret_pos is the position at
- * which the batch starts. -ERANGE outside the log. */
+/* The batch that holds position `pos`: its first visible record's offset is >= *ret_base; *ret_pos is the
+ * position at which the batch starts. -ERANGE outside the log. */
 int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t *ret_pos);
 
 /* ---- life cycle of the data ---- */
@@ -141,7 +145,7 @@ void plog_expire_producers(struct plog *l, int64_t now_ms);
 /* ---- leader epochs (KIP-101) ---- */
 /* Records that `epoch` starts at the log's end; durable when it returns (S6). Blocks. */
 int plog_epoch_begin(struct plog *l, int32_t epoch);
-int32_t plog_epoch_latest(struct plog *l);                 /* -1 none */
+int32_t plog_epoch_latest(struct plog *l); /* -1 none */
 /* Largest epoch <= asked and its end offset; -1, -1 when the log knows none (R12). */
 void plog_epoch_end(struct plog *l, int32_t epoch, int32_t *ret_epoch, int64_t *ret_end);
 /* Epoch of the record at offset, -1 unknown. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a log writes beside its segments: checkpoint, producer snapshots, leader epochs, the start marker. All by
- * rule S6, all under slow_mu, all of it less than the log is: it may lag, it never leads.
+ * What a log writes beside its segments: checkpoint, producer snapshots, leader epochs, the start marker. All
+ * by rule S6, all under slow_mu, all of it less than the log is: it may lag, it never leads.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -59,8 +59,8 @@ static void remove_old_snapshots(struct plog *l)
     listing_done(&ls);
 }
 
-/* Producer state as of the log's end. That may be above the flush point: a snapshot that the log does not reach is
- * not used by recovery, which is why older ones are kept. */
+/* Producer state as of the log's end. That may be above the flush point: a snapshot that the log does not
+ * reach is not used by recovery, which is why older ones are kept. */
 static int write_snapshot(struct plog *l)
 {
     struct bytebuf b = { 0 };
@@ -93,7 +93,8 @@ static void sync_indexes(struct plog *l, int64_t from_segment)
     for (;;) {
         pthread_mutex_lock(&l->mu);
         int i = plog_find_segment(l, from_segment);
-        struct segment *s = l->segs[i]->base >= from_segment || i + 1 == l->n_segs ? l->segs[i] : l->segs[i + 1];
+        struct segment *s =
+            l->segs[i]->base >= from_segment || i + 1 == l->n_segs ? l->segs[i] : l->segs[i + 1];
         bool last = s == plog_active(l);
         segment_ref(s);
         pthread_mutex_unlock(&l->mu);
@@ -139,7 +140,7 @@ int plog_write_claims(struct plog *l, int64_t hw)
 int plog_write_checkpoint(struct plog *l, int64_t hw)
 {
     pthread_mutex_lock(&l->append_mu);
-    segment_write_tails(plog_active(l), &l->mu);   /* an error makes the index sparser, no more */
+    segment_write_tails(plog_active(l), &l->mu); /* an error makes the index sparser, no more */
     pthread_mutex_unlock(&l->append_mu);
     return plog_write_claims(l, hw);
 }

@@ -22,41 +22,41 @@
 
 #define BORDERS 64
 
-struct border {                      /* where a recent batch ended: readers at the tail start and stop at such places */
+struct border { /* where a recent batch ended: readers at the tail start and stop at such places */
     int64_t offset;
-    int64_t segment;                 /* its base offset */
+    int64_t segment; /* its base offset */
     int64_t position;
-    int64_t text;                    /* text position */
+    int64_t text; /* text position */
 };
 
 struct plog {
-    struct datadir *dd;              /* set once */
-    const struct store_io *io;       /* set once */
-    struct filecache *files;         /* set once */
-    int dirfd;                       /* set once: of the data directory */
-    char name[NAME_MAX + 1];         /* set once: "orders-0", the directory's name */
+    struct datadir *dd;        /* set once */
+    const struct store_io *io; /* set once */
+    struct filecache *files;   /* set once */
+    int dirfd;                 /* set once: of the data directory */
+    char name[NAME_MAX + 1];   /* set once: "orders-0", the directory's name */
 
     pthread_mutex_t slow_mu, append_mu, fix_mu, mu;
 
     /* guarded by mu */
     struct plog_config cfg;
-    struct segment **segs;           /* by base offset; the last one is active; n_segs > 0 */
+    struct segment **segs; /* by base offset; the last one is active; n_segs > 0 */
     int n_segs, cap_segs;
     int64_t start_offset, end_offset;
     int64_t size_bytes;
     int64_t newest_ms;
-    int64_t active_since_ms;         /* first append to the active segment, wall clock; -1 none */
-    struct log_point flushed;        /* S4 */
-    int64_t flushed_bytes;           /* since the last checkpoint */
-    uint32_t generation;             /* counts truncations: what was learnt before one is void */
+    int64_t active_since_ms;          /* first append to the active segment, wall clock; -1 none */
+    struct log_point flushed;         /* S4 */
+    int64_t flushed_bytes;            /* since the last checkpoint */
+    uint32_t generation;              /* counts truncations: what was learnt before one is void */
     uint64_t dir_changes, dir_synced; /* names made, names made when the directory was last fsynced (S5) */
     struct producers producers;
     struct epochs epochs;
-    bool epochs_dirty;               /* not yet in the file */
-    struct border borders[BORDERS];  /* a ring */
-    uint32_t n_borders;              /* ever added */
+    bool epochs_dirty;              /* not yet in the file */
+    struct border borders[BORDERS]; /* a ring */
+    uint32_t n_borders;             /* ever added */
 
-    int64_t written_back;            /* guarded by append_mu: bytes of the active segment whose write-back was started */
+    int64_t written_back; /* guarded by append_mu: bytes of the active segment whose write-back was started */
 
     /* guarded by slow_mu */
     uint8_t saved[CHECKPOINT_BYTES]; /* the checkpoint file as it is; all zero when unknown */
@@ -64,18 +64,19 @@ struct plog {
     bool snapshot_empty;             /* it was empty and has no file */
     int64_t start_marker;            /* NNN.start there is; -1 none */
 
-    int64_t checkpoint_hw;           /* set once */
+    int64_t checkpoint_hw; /* set once */
 };
 
 /* ---- plog.c ---- */
-struct segment *plog_active(const struct plog *l);                        /* under mu or append_mu */
-struct log_point plog_point(const struct plog *l);                        /* the end; under mu */
-void plog_push_segment(struct plog *l, struct segment *s);                /* under mu */
+struct segment *plog_active(const struct plog *l);         /* under mu or append_mu */
+struct log_point plog_point(const struct plog *l);         /* the end; under mu */
+void plog_push_segment(struct plog *l, struct segment *s); /* under mu */
 /* Index of the segment that holds offset, or would; under mu. */
 int plog_find_segment(const struct plog *l, int64_t offset);
-void plog_note_border(struct plog *l);                                    /* the end is one; under mu */
-bool plog_get_border(const struct plog *l, int64_t offset, const struct segment *s, struct border *ret); /* under mu */
-int64_t plog_segment_end(const struct plog *l, int i);                    /* offset; under mu */
+void plog_note_border(struct plog *l); /* the end is one; under mu */
+bool plog_get_border(const struct plog *l, int64_t offset, const struct segment *s,
+                     struct border *ret);              /* under mu */
+int64_t plog_segment_end(const struct plog *l, int i); /* offset; under mu */
 void plog_path(const struct plog *l, const char *file, char *ret, size_t size);
 /* Rolls: a new active segment at the end. Under append_mu. 0 or -errno. */
 int plog_roll(struct plog *l);
@@ -88,20 +89,20 @@ int plog_disk_error(struct plog *l, int rc, const char *what);
 int plog_recover(struct plog *l, bool clean, int64_t now_ms, struct plog_recovery *rec);
 
 /* ---- listing.c ---- */
-struct listing {                     /* what is in the directory */
-    int64_t *logs;                   /* base offsets, rising */
+struct listing {   /* what is in the directory */
+    int64_t *logs; /* base offsets, rising */
     int n_logs;
-    int64_t *snapshots;              /* offsets, rising */
+    int64_t *snapshots; /* offsets, rising */
     int n_snapshots;
-    int64_t start_marker;            /* the greatest, -1 none */
+    int64_t start_marker; /* the greatest, -1 none */
 };
 int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret);
 void listing_done(struct listing *ls);
 
 /* ---- plog_checkpoint.c ---- */
-int plog_write_checkpoint(struct plog *l, int64_t hw);                    /* under slow_mu */
-int plog_write_claims(struct plog *l, int64_t hw);    /* the same once index tails are written; under slow_mu */
-int plog_write_epochs(struct plog *l);                                    /* under slow_mu */
+int plog_write_checkpoint(struct plog *l, int64_t hw); /* under slow_mu */
+int plog_write_claims(struct plog *l, int64_t hw); /* the same once index tails are written; under slow_mu */
+int plog_write_epochs(struct plog *l);             /* under slow_mu */
 /* Makes offset a start that survives the loss of the checkpoint (NNN.start). Under slow_mu. */
 int plog_mark_start(struct plog *l, int64_t offset);
 void snapshot_path(const struct plog *l, int64_t offset, char *ret, size_t size);
@@ -114,15 +115,16 @@ int plog_load_segment(struct plog *l, struct segment *s);
 int plog_repair_segment(struct plog *l, struct segment *s);
 
 /* ---- locate.c ---- */
-struct place {                       /* a batch */
+struct place { /* a batch */
     int64_t position;
     struct batch_header h;
 };
-/* First batch of the segment whose last offset is >= offset, looking below position `end`. 1, 0 when there is none,
- * -errno; -EBADMSG: the log is damaged there. */
+/* First batch of the segment whose last offset is >= offset, looking below position `end`. 1, 0 when there is
+ * none, -errno; -EBADMSG: the log is damaged there. */
 int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret);
 /* Header at a position: 0, or -EBADMSG. */
-int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t end, struct batch_header *ret);
+int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t end,
+                   struct batch_header *ret);
 /* The whole batch into b (emptied first). */
 int plog_load_batch(struct plog *l, struct segment *s, const struct place *at, struct bytebuf *b);
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets to spans of a file, for sendfile: no batch is read. Readers at the tail start and stop where recent batches
- * ended, which is remembered; others go through the index. What is read never depends on the log's size.
+ * Offsets to spans of a file, for sendfile: no batch is read. Readers at the tail start and stop where recent
+ * batches ended, which is remembered; others go through the index. What is read never depends on the log's
+ * size.
  */
 #include <errno.h>
 
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
 
-struct read_view {                   /* what was true under mu */
-    struct segment *seg;             /* a reference */
-    int64_t start_position;          /* -1: to be located */
-    int64_t end_position;            /* -1: of the batch that holds the limit, to be located */
-    int64_t size;                    /* bytes of the segment */
+struct read_view {          /* what was true under mu */
+    struct segment *seg;    /* a reference */
+    int64_t start_position; /* -1: to be located */
+    int64_t end_position;   /* -1: of the batch that holds the limit, to be located */
+    int64_t size;           /* bytes of the segment */
 };
 
 /* Picks the segment; false when there is nothing to read in [offset, limit). Under mu. */
@@ -30,8 +31,9 @@ static bool view_take(struct plog *l, int64_t *offset, int64_t limit, struct rea
     ret->seg = segment_ref(s);
     ret->size = s->sum.size;
     ret->start_position = *offset <= s->base ? 0 : plog_get_border(l, *offset, s, &b) ? b.position : -1;
-    ret->end_position = limit >= plog_segment_end(l, i) ? s->sum.size
-                        : plog_get_border(l, limit, s, &b) ? b.position : -1;
+    ret->end_position = limit >= plog_segment_end(l, i)    ? s->sum.size
+                        : plog_get_border(l, limit, s, &b) ? b.position
+                                                           : -1;
     return true;
 }
 
@@ -62,8 +64,8 @@ static int find_start(struct plog *l, struct read_view *v, int64_t offset, struc
 }
 
 /* Largest batch border in (start, want], or `start` when the first batch is larger already. */
-static int find_border_below(struct plog *l, struct segment *s, const struct place *start, int64_t want, int64_t end,
-                             int64_t *ret)
+static int find_border_below(struct plog *l, struct segment *s, const struct place *start, int64_t want,
+                             int64_t end, int64_t *ret)
 {
     uint8_t e[ENTRY_BYTES_MAX];
     struct place at = *start;
@@ -74,7 +76,7 @@ static int find_border_below(struct plog *l, struct segment *s, const struct pla
         at.position = entry_key_get(e, INDEX_POSITION);
         rc = plog_header_at(l, s, at.position, end, &at.h);
         if (rc < 0 || batch_last_offset(&at.h) != s->base + entry_key_get(e, INDEX_OFFSET))
-            at = *start;             /* the index lies; walking from the start is only slower */
+            at = *start; /* the index lies; walking from the start is only slower */
     }
     while (at.position + batch_size(&at.h) <= want) {
         at.position += batch_size(&at.h);
@@ -82,7 +84,7 @@ static int find_border_below(struct plog *l, struct segment *s, const struct pla
             break;
         rc = plog_header_at(l, s, at.position, end, &at.h);
         if (rc == -EBADMSG)
-            break;                   /* damage: what is before it can be had */
+            break; /* damage: what is before it can be had */
         if (rc < 0)
             return rc;
     }
@@ -116,7 +118,9 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     if (rc < 0)
         return rc;
     *ret = (struct plog_span){
-        .file = segfile_ref(v->seg->log), .at = start.position, .n = end - start.position,
+        .file = segfile_ref(v->seg->log),
+        .at = start.position,
+        .n = end - start.position,
         .base_offset = start.h.base_offset,
     };
     return 0;

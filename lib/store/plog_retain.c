@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letting go of the log's front. The new start is durable under a name of its own (NNN.start) before any file goes, so
- * that neither a crash nor the loss of the checkpoint brings deleted offsets back. Runs on a worker: it waits for the
- * disk.
+ * Letting go of the log's front. The new start is durable under a name of its own (NNN.start) before any file
+ * goes, so that neither a crash nor the loss of the checkpoint brings deleted offsets back. Runs on a worker:
+ * it waits for the disk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -158,8 +158,10 @@ static int roll_if_due(struct plog *l, const struct plog_config *cfg, int64_t no
     return rc;
 }
 
-/* Start offset after everything that may go has gone. Only slow_mu's holder removes segments, so they stay put. */
-static int choose_new_start(struct plog *l, const struct plog_config *cfg, int64_t hw, int64_t now_ms, int64_t *ret)
+/* Start offset after everything that may go has gone. Only slow_mu's holder removes segments, so they stay
+ * put. */
+static int choose_new_start(struct plog *l, const struct plog_config *cfg, int64_t hw, int64_t now_ms,
+                            int64_t *ret)
 {
     int64_t total;
 
@@ -174,7 +176,8 @@ static int choose_new_start(struct plog *l, const struct plog_config *cfg, int64
         pthread_mutex_unlock(&l->mu);
         if (s == NULL)
             return 0;
-        bool by_size = cfg->delete_policy && cfg->retention_bytes >= 0 && total - s->sum.size >= cfg->retention_bytes;
+        bool by_size =
+            cfg->delete_policy && cfg->retention_bytes >= 0 && total - s->sum.size >= cfg->retention_bytes;
         bool go = end <= *ret || by_size;
         int rc = go ? 0 : plog_load_segment(l, s);
         go = go || (rc == 0 && is_expired(l, s, cfg, now_ms));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets and text positions, both ways. A segment's .text says where its text begins and has an entry every few
- * KiB; from there on the few batches in between are decoded. Positions of a sealed segment's end are the next one's
- * beginning, so a question costs one segment's entries and one short walk, whatever the size of the log.
+ * Offsets and text positions, both ways. A segment's .text says where its text begins and has an entry every
+ * few KiB; from there on the few batches in between are decoded. Positions of a sealed segment's end are the
+ * next one's beginning, so a question costs one segment's entries and one short walk, whatever the size of
+ * the log.
  *
- * Bounds: text is known up to the log's end. A reader's own bound (high watermark) is an offset it asks about.
+ * Bounds: text is known up to the log's end. A reader's own bound (high watermark) is an offset it asks
+ * about.
  */
 #include <errno.h>
 
@@ -16,9 +18,9 @@
 struct text_walk {
     struct plog *l;
     struct segment *seg;
-    int64_t end;                     /* position where the segment's bytes end */
-    struct place at;                 /* batch at hand */
-    int64_t text;                    /* its text position, relative to the segment */
+    int64_t end;     /* position where the segment's bytes end */
+    struct place at; /* batch at hand */
+    int64_t text;    /* its text position, relative to the segment */
     struct bytebuf bytes;
     struct record_iter iter;
 };
@@ -35,7 +37,8 @@ static void walk_done(struct text_walk *w)
     record_iter_done(&w->iter);
 }
 
-/* Puts the walk on the batch of the greatest entry with key <= target, or on the first batch of the segment. */
+/* Puts the walk on the batch of the greatest entry with key <= target, or on the first batch of the segment.
+ */
 static int walk_start(struct text_walk *w, struct entry_key key, int64_t target)
 {
     uint8_t e[ENTRY_BYTES_MAX];
@@ -172,15 +175,17 @@ int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
     return rc;
 }
 
-/* The segment whose text holds pos: a binary search over the segments, of which each one looked at is loaded. */
+/* The segment whose text holds pos: a binary search over the segments, of which each one looked at is loaded.
+ */
 static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret, int64_t *ret_end)
 {
-    int64_t low = 0, high = INT64_MAX;   /* base offsets: the answer's is in [low, high) */
+    int64_t low = 0, high = INT64_MAX; /* base offsets: the answer's is in [low, high) */
     int rc = 0;
 
     for (;;) {
         pthread_mutex_lock(&l->mu);
-        int first = plog_find_segment(l, low), last = plog_find_segment(l, high == INT64_MAX ? high : high - 1);
+        int first = plog_find_segment(l, low),
+            last = plog_find_segment(l, high == INT64_MAX ? high : high - 1);
         bool at_end = pos >= plog_active(l)->text_base && high == INT64_MAX;
         int i = at_end || first == last ? last : first + (last - first + 1) / 2;
         struct segment *s = segment_ref(l->segs[i]);

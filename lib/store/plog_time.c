@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets by timestamp. Timestamps need not rise: the answer is the smallest offset whose timestamp reaches the
- * target. Segments whose greatest timestamp is too small are passed over; in the one that has it, .timeindex says
- * where to begin, and the records of the candidate batches decide.
+ * Offsets by timestamp. Timestamps need not rise: the answer is the smallest offset whose timestamp reaches
+ * the target. Segments whose greatest timestamp is too small are passed over; in the one that has it,
+ * .timeindex says where to begin, and the records of the candidate batches decide.
  */
 #include <errno.h>
 
@@ -11,8 +11,8 @@
 
 #define PLAIN_BYTES_MAX (1LL << 30)
 
-struct time_view {                   /* a segment as it was under mu, loaded */
-    struct segment *seg;             /* a reference */
+struct time_view {       /* a segment as it was under mu, loaded */
+    struct segment *seg; /* a reference */
     int64_t size, end_offset;
     int64_t max_timestamp, max_timestamp_offset;
 };
@@ -57,7 +57,8 @@ static int find_in_batch(struct plog *l, struct segment *s, const struct place *
     return rc == 1 && ret->offset >= limit ? 0 : rc;
 }
 
-/* The offset at which looking for ts begins: everything before it is older. 0, or -EBADMSG when the index lies. */
+/* The offset at which looking for ts begins: everything before it is older. 0, or -EBADMSG when the index
+ * lies. */
 static int time_floor(struct plog *l, const struct time_view *v, int64_t ts, int64_t *ret)
 {
     uint8_t e[ENTRY_BYTES_MAX];
@@ -73,8 +74,10 @@ static int time_floor(struct plog *l, const struct time_view *v, int64_t ts, int
     rc = plog_locate(l, v->seg, *ret, v->size, &at);
     if (rc < 0)
         return rc;
-    return rc == 1 && batch_last_offset(&at.h) == *ret && at.h.max_timestamp == entry_key_get(e, TIME_TIMESTAMP)
-           ? 0 : -EBADMSG;
+    return rc == 1 && batch_last_offset(&at.h) == *ret &&
+                   at.h.max_timestamp == entry_key_get(e, TIME_TIMESTAMP)
+               ? 0
+               : -EBADMSG;
 }
 
 static int find_in_segment(struct plog *l, const struct time_view *v, int64_t ts, int64_t from, int64_t limit,
@@ -141,10 +144,10 @@ int plog_find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offse
     return 0;
 }
 
-/* Greatest timestamp of the batches in [from, limit), by their headers; only for a segment that lies partly outside
- * and whose greatest one is in that part. */
-static int max_by_headers(struct plog *l, const struct time_view *v, int64_t from, int64_t limit, int64_t *ret_ts,
-                          int64_t *ret_offset)
+/* Greatest timestamp of the batches in [from, limit), by their headers; only for a segment that lies partly
+ * outside and whose greatest one is in that part. */
+static int max_by_headers(struct plog *l, const struct time_view *v, int64_t from, int64_t limit,
+                          int64_t *ret_ts, int64_t *ret_offset)
 {
     struct place at;
     int rc = plog_locate(l, v->seg, from, v->size, &at);
@@ -164,8 +167,8 @@ static int max_by_headers(struct plog *l, const struct time_view *v, int64_t fro
     return rc < 0 ? rc : 0;
 }
 
-static int max_of_segment(struct plog *l, const struct time_view *v, int64_t start, int64_t limit, int64_t *ret_ts,
-                          int64_t *ret_offset)
+static int max_of_segment(struct plog *l, const struct time_view *v, int64_t start, int64_t limit,
+                          int64_t *ret_ts, int64_t *ret_offset)
 {
     *ret_ts = v->max_timestamp;
     *ret_offset = v->max_timestamp_offset;
@@ -175,7 +178,8 @@ static int max_of_segment(struct plog *l, const struct time_view *v, int64_t sta
 }
 
 /* The first record of the batch that ends with `last` and has that timestamp. */
-static int exact_record(struct plog *l, int64_t last, int64_t ts, int64_t start, int64_t limit, int64_t *ret_offset)
+static int exact_record(struct plog *l, int64_t last, int64_t ts, int64_t start, int64_t limit,
+                        int64_t *ret_offset)
 {
     struct time_view v;
     struct place at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dropping the log's end (S11). First everything that makes claims about the log is durably lowered: producer
- * snapshots beyond the new end, leader epochs, the flush point. Then the files are cut. A crash anywhere in between
- * leaves claims that are true of either log.
+ * snapshots beyond the new end, leader epochs, the flush point. Then the files are cut. A crash anywhere in
+ * between leaves claims that are true of either log.
  */
 #include <errno.h>
 
@@ -10,7 +10,8 @@
 #include "lib/base/mem.h"
 #include "lib/store/recover.h"
 
-/* The batch border at or below `offset`, in the segment that holds it, and the sum of what stays of that segment. */
+/* The batch border at or below `offset`, in the segment that holds it, and the sum of what stays of that
+ * segment. */
 struct cut {
     int i;
     struct segment *seg;
@@ -131,7 +132,8 @@ static struct segment **lower_in_memory(struct plog *l, const struct cut *c, int
     return gone;
 }
 
-/* Producer state as of the new end, from an older snapshot and the log. Snapshots beyond the end are removed. */
+/* Producer state as of the new end, from an older snapshot and the log. Snapshots beyond the end are removed.
+ */
 static int reload_producers(struct plog *l)
 {
     struct plog_recovery rec = { 0 };

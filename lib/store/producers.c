@@ -10,7 +10,7 @@
 struct producer {
     int64_t id;
     int16_t epoch;
-    int16_t n;                       /* batches known, oldest first */
+    int16_t n; /* batches known, oldest first */
     int64_t last_seen_ms;
     struct producer_batch batches[PRODUCER_WINDOW];
     UT_hash_handle hh;
@@ -20,7 +20,7 @@ struct producer {
 enum {
     PROD_MAGIC = 0,
     PROD_VERSION = 8,
-    PROD_CRC = 12,                   /* of all that follows */
+    PROD_CRC = 12, /* of all that follows */
     PROD_OFFSET = 16,
     PROD_N = 24,
     PROD_ZERO = 28,
@@ -36,8 +36,8 @@ enum {
     BATCH_BYTES = 32,
     ENTRY_BYTES = ENTRY_BATCHES + PRODUCER_WINDOW * BATCH_BYTES,
 };
-#define MAGIC   "klogprod"
-#define FORMAT  1
+#define MAGIC  "klogprod"
+#define FORMAT 1
 
 static struct producer *find(const struct producers *ps, int64_t id)
 {
@@ -175,7 +175,8 @@ static void encode_batch(uint8_t *p, const struct producer_batch *b)
     put_be64(p + 24, (uint64_t)b->timestamp);
 }
 
-void producers_each(const struct producers *ps, void (*f)(void *arg, const struct producer_state *p), void *arg)
+void producers_each(const struct producers *ps, void (*f)(void *arg, const struct producer_state *p),
+                    void *arg)
 {
     for (const struct producer *p = ps->by_id; p != NULL; p = p->hh.next) {
         const struct producer_state state = { p->id, p->last_seen_ms, p->epoch, p->n, p->batches };

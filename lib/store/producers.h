@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a partition knows of idempotent producers: epoch and the last five batches of each (KIP-98), so that a batch
- * sent again is answered and not stored again, and a gap is refused. Rebuilt from the log; a snapshot file spares
- * reading all of it. Pure; the log's mu guards it.
+ * What a partition knows of idempotent producers: epoch and the last five batches of each (KIP-98), so that a
+ * batch sent again is answered and not stored again, and a gap is refused. Rebuilt from the log; a snapshot
+ * file spares reading all of it. Pure; the log's mu guards it.
  */
 #ifndef KLOG_STORE_PRODUCERS_H
 #define KLOG_STORE_PRODUCERS_H
@@ -11,17 +11,17 @@
 #include "lib/base/kerr.h"
 #include "lib/record/batch.h"
 
-#define PRODUCER_WINDOW 5            /* batches; max.in.flight of clients is bounded by it */
-#define PRODUCERS_MAX   100000       /* of one partition; beyond it the longest idle one is forgotten */
+#define PRODUCER_WINDOW 5      /* batches; max.in.flight of clients is bounded by it */
+#define PRODUCERS_MAX   100000 /* of one partition; beyond it the longest idle one is forgotten */
 
 struct producer_batch {
     int32_t first_sequence, last_sequence;
     int64_t base_offset, last_offset;
-    int64_t timestamp;               /* log append time, -1 under CreateTime */
+    int64_t timestamp; /* log append time, -1 under CreateTime */
 };
 
 struct producers {
-    struct producer *by_id;          /* uthash; in order of last use, longest idle first */
+    struct producer *by_id; /* uthash; in order of last use, longest idle first */
     int32_t n;
 };
 
@@ -29,8 +29,8 @@ void producers_clear(struct producers *ps);
 void producers_swap(struct producers *a, struct producers *b);
 
 enum producer_verdict { PRODUCER_APPEND, PRODUCER_DUPLICATE, PRODUCER_REFUSED };
-/* Rules of the protocol: older epoch 47, gap 45, one of the last five batches again = duplicate (and *ret says where
- * it is), unknown producer: any sequence goes. err is set when refused. */
+/* Rules of the protocol: older epoch 47, gap 45, one of the last five batches again = duplicate (and *ret
+ * says where it is), unknown producer: any sequence goes. err is set when refused. */
 enum producer_verdict producers_check(struct producers *ps, const struct batch_header *h, enum kerr *err,
                                       struct producer_batch *ret);
 /* Notes a batch that is in the log (base offset set). Batches without producer or sequence are ignored. */
@@ -44,7 +44,8 @@ struct producer_state {
     int16_t epoch, n;
     const struct producer_batch *batches;
 };
-void producers_each(const struct producers *ps, void (*f)(void *arg, const struct producer_state *p), void *arg);
+void producers_each(const struct producers *ps, void (*f)(void *arg, const struct producer_state *p),
+                    void *arg);
 
 /* Snapshot file NNN.producers: everything up to `offset`. */
 void producers_encode(const struct producers *ps, int64_t offset, struct bytebuf *ret);

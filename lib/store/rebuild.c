@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a segment's index files anew from its log. Blocks; whoever calls keeps others away from the segment. */
+/* Making a segment's index files anew from its log. Blocks; whoever calls keeps others away from the segment.
+ */
 #include <errno.h>
 
 #include "lib/base/check.h"
 #include "lib/store/segment.h"
 
-#define PLAIN_BYTES_MAX (1LL << 30)  /* decompressed size of one batch that is walked at all */
+#define PLAIN_BYTES_MAX (1LL << 30) /* decompressed size of one batch that is walked at all */
 
 int64_t batch_text_bytes(struct record_iter *it, struct slice batch)
 {
@@ -20,8 +21,8 @@ int64_t batch_text_bytes(struct record_iter *it, struct slice batch)
     return rc < 0 ? 0 : sum;
 }
 
-/* Bytes that are no batch keep their place; the next batch gets index entries, so that it is found without walking
- * over them. */
+/* Bytes that are no batch keep their place; the next batch gets index entries, so that it is found without
+ * walking over them. */
 static void add_damage(struct segment *s, const struct scan_item *it, bool *ret_damaged)
 {
     s->sum.size += it->n;
@@ -29,7 +30,8 @@ static void add_damage(struct segment *s, const struct scan_item *it, bool *ret_
     *ret_damaged = true;
 }
 
-static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes, bool *ret_damaged)
+static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes,
+                        bool *ret_damaged)
 {
     struct record_iter iter;
     struct scan_item it;

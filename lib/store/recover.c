@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a log. What the directory's clean marker vouches for is taken as it is and nothing is read. Otherwise the
- * log is walked from the flush point on (S9): everything below it is known to be on disk, the indexes are kept up to
- * the entries that the checkpoint counts. Nothing here trusts a cache over the log.
+ * Opening a log. What the directory's clean marker vouches for is taken as it is and nothing is read.
+ * Otherwise the log is walked from the flush point on (S9): everything below it is known to be on disk, the
+ * indexes are kept up to the entries that the checkpoint counts. Nothing here trusts a cache over the log.
  */
 #include "lib/store/recover.h"
 

@@ -7,16 +7,16 @@
 
 struct recovery {
     struct plog *l;
-    struct plog_recovery *rec;       /* the report */
+    struct plog_recovery *rec; /* the report */
     struct listing ls;
     struct checkpoint ckpt;
     bool have_ckpt;
-    bool had_files;                  /* the directory held a log before */
+    bool had_files; /* the directory held a log before */
     int64_t now_ms;
 
-    int first;                       /* segments before it are taken as they are */
-    int64_t first_position;          /* where the scan of it began */
-    int n_before;                    /* segments there were before cutting */
+    int first;              /* segments before it are taken as they are */
+    int64_t first_position; /* where the scan of it began */
+    int n_before;           /* segments there were before cutting */
 };
 
 /* Adds to the report's one line of notes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ending a log where its good part ends. What is cut off is kept for a day in NNN.log.POSITION.cut (plog_retain). */
+/* Ending a log where its good part ends. What is cut off is kept for a day in NNN.log.POSITION.cut
+ * (plog_retain). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static int keep_bytes(struct recovery *r, struct segment *s, int64_t position, i
 static int cut_segment(struct recovery *r, struct segment *s, int64_t position)
 {
     struct plog *l = r->l;
-    int64_t size = s->flushed;       /* of the file */
+    int64_t size = s->flushed; /* of the file */
     int rc = segfile_pin(s->log, false);
 
     if (rc < 0)

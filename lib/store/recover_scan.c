@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scan after an unproven stop. What it makes of bytes that are no good batch:
- *   - at the end of the log (nothing good follows): torn, cut off (S9); below the flush point that is a loss, and the
- *     report says so;
- *   - at or above the flush point with a hole in it (a whole zero page: never written): the end of what reached the
- *     disk, cut off with all that follows (S9);
+ *   - at the end of the log (nothing good follows): torn, cut off (S9); below the flush point that is a loss,
+ * and the report says so;
+ *   - at or above the flush point with a hole in it (a whole zero page: never written): the end of what
+ * reached the disk, cut off with all that follows (S9);
  *   - anything else has good batches after it: damage, which is never cut (S10).
  */
 #include <errno.h>
@@ -17,8 +17,8 @@
 #define PAGE_BYTES    4096
 #define REWRITE_BYTES (1 << 20)
 
-/* Where to begin: the flush point, or the front of its segment when the file does not reach it, or the front of the
- * log when there is no checkpoint. */
+/* Where to begin: the flush point, or the front of its segment when the file does not reach it, or the front
+ * of the log when there is no checkpoint. */
 static void choose_start(struct recovery *r)
 {
     struct plog *l = r->l;
@@ -57,8 +57,10 @@ static bool has_hole(struct logscan *s, int64_t at, int64_t n)
     static const uint8_t zeros[PAGE_BYTES];
     uint8_t page[PAGE_BYTES];
 
-    for (int64_t p = (at + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; p + PAGE_BYTES <= at + n; p += PAGE_BYTES) {
-        if (io_pread_full(s->io, s->fd, page, PAGE_BYTES, p) == PAGE_BYTES && memcmp(page, zeros, PAGE_BYTES) == 0)
+    for (int64_t p = (at + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; p + PAGE_BYTES <= at + n;
+         p += PAGE_BYTES) {
+        if (io_pread_full(s->io, s->fd, page, PAGE_BYTES, p) == PAGE_BYTES &&
+            memcmp(page, zeros, PAGE_BYTES) == 0)
             return true;
     }
     return false;
@@ -91,7 +93,7 @@ static bool must_cut(const struct recovery *r, int i, struct logscan *scan, cons
 struct segment_scan {
     struct logscan scan;
     struct record_iter iter;
-    int64_t cut_at;                  /* -1: all of it stays */
+    int64_t cut_at; /* -1: all of it stays */
 };
 
 static void keep_damage(struct recovery *r, struct segment *s, const struct scan_item *it)
@@ -103,7 +105,8 @@ static void keep_damage(struct recovery *r, struct segment *s, const struct scan
         s->sum.end_offset = MAX(s->sum.end_offset, batch_last_offset(&it->h) + 1);
 }
 
-static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan *ss, const struct scan_item *it)
+static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan *ss,
+                      const struct scan_item *it)
 {
     struct slice bytes;
 
@@ -140,10 +143,11 @@ static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
 }
 
 /* Walks segment i from `position`, filling what is known of it. */
-static int scan_segment(struct recovery *r, int i, int64_t position, int64_t next_offset, struct segment_scan *ss)
+static int scan_segment(struct recovery *r, int i, int64_t position, int64_t next_offset,
+                        struct segment_scan *ss)
 {
     struct segment *s = r->l->segs[i];
-    int64_t size = s->flushed;       /* of the file: nothing was added yet */
+    int64_t size = s->flushed; /* of the file: nothing was added yet */
     int rc = segfile_pin(s->log, false);
 
     if (rc < 0)
@@ -176,7 +180,8 @@ static int seal_scanned(struct segment *s)
     return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc;
 }
 
-/* S9: pages that a failed write-back marked clean exist in memory only; written again they get to the disk. */
+/* S9: pages that a failed write-back marked clean exist in memory only; written again they get to the disk.
+ */
 static int rewrite(struct plog *l, struct segment *s, int64_t from)
 {
     struct bytebuf b = { 0 };
@@ -236,8 +241,10 @@ static void note_loss(struct recovery *r)
     int64_t was = r->ckpt.flushed.sum.end_offset, is = r->l->end_offset;
 
     if (r->have_ckpt && is < was)
-        recovery_note(r, "LOST %" PRId64 " records that had been on disk: %s now ends at %" PRId64 ", it had reached %"
-                      PRId64, was - is, r->l->name, is, was);
+        recovery_note(r,
+                      "LOST %" PRId64 " records that had been on disk: %s now ends at %" PRId64
+                      ", it had reached %" PRId64,
+                      was - is, r->l->name, is, was);
 }
 
 int recovery_scan(struct recovery *r)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leader epochs and producer state after opening: from their files where those can be read, the rest from the log. */
+/* Leader epochs and producer state after opening: from their files where those can be read, the rest from the
+ * log. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -109,12 +110,14 @@ static bool load_snapshot(struct recovery *r, int64_t offset)
     return false;
 }
 
-/* The newest state that the log still reaches. One from beyond its end knows batches that are gone: it is removed. */
+/* The newest state that the log still reaches. One from beyond its end knows batches that are gone: it is
+ * removed. */
 static void choose_snapshot(struct recovery *r)
 {
     struct plog *l = r->l;
     int64_t empty_at = r->have_ckpt && r->ckpt.producers_empty && r->ckpt.producers_offset <= l->end_offset
-                       ? r->ckpt.producers_offset : -1;
+                           ? r->ckpt.producers_offset
+                           : -1;
     char path[PATH_MAX];
 
     l->snapshot_offset = empty_at;

@@ -23,21 +23,21 @@ struct filecache {
     const struct store_io *io;
     int dirfd;
     pthread_mutex_t mu;
-    struct segfile_list idle;        /* guarded by mu: open, unpinned, clean; least recently used first */
-    int open_files;                  /* guarded by mu */
-    int limit;                       /* guarded by mu */
-    int files;                       /* guarded by mu: segfiles alive */
+    struct segfile_list idle; /* guarded by mu: open, unpinned, clean; least recently used first */
+    int open_files;           /* guarded by mu */
+    int limit;                /* guarded by mu */
+    int files;                /* guarded by mu: segfiles alive */
 };
 
 struct segfile {
     atomic_int refs;
     struct filecache *cache;
-    int fd;                          /* guarded by cache.mu, stable while pinned; -1 closed */
-    int pins;                        /* guarded by cache.mu */
-    bool dirty;                      /* guarded by cache.mu */
-    bool gone;                       /* guarded by cache.mu: unlinked */
-    bool stale;                      /* guarded by cache.mu: close as soon as nobody has it pinned */
-    bool idle;                       /* guarded by cache.mu: in cache.idle */
+    int fd;     /* guarded by cache.mu, stable while pinned; -1 closed */
+    int pins;   /* guarded by cache.mu */
+    bool dirty; /* guarded by cache.mu */
+    bool gone;  /* guarded by cache.mu: unlinked */
+    bool stale; /* guarded by cache.mu: close as soon as nobody has it pinned */
+    bool idle;  /* guarded by cache.mu: in cache.idle */
     TAILQ_ENTRY(segfile) link;
     char path[];
 };
@@ -179,7 +179,8 @@ const struct store_io *segfile_io(const struct segfile *f)
     return f->cache->io;
 }
 
-/* Opening may sleep on the disk, so it happens outside the mutex; two may race, the second then keeps the first's. */
+/* Opening may sleep on the disk, so it happens outside the mutex; two may race, the second then keeps the
+ * first's. */
 static int open_and_pin(struct segfile *f, bool create)
 {
     struct filecache *c = f->cache;

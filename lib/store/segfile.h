@@ -20,23 +20,23 @@ struct segfile;
 
 /* Paths are relative to dirfd, which the caller keeps open. limit: descriptors kept open at rest. */
 struct filecache *filecache_new(const struct store_io *io, int dirfd, int limit);
-void filecache_free(struct filecache *c);          /* every file must be gone */
+void filecache_free(struct filecache *c); /* every file must be gone */
 void filecache_set_limit(struct filecache *c, int limit);
-int filecache_open_files(struct filecache *c);     /* descriptors open now */
+int filecache_open_files(struct filecache *c); /* descriptors open now */
 const struct store_io *filecache_io(const struct filecache *c);
 int filecache_dirfd(const struct filecache *c);
 /* The limit when nothing else is said: 1000, at most a third of RLIMIT_NOFILE. */
 int filecache_default_limit(void);
 
-struct segfile *segfile_new(struct filecache *c, const char *path);   /* one reference; nothing is opened */
+struct segfile *segfile_new(struct filecache *c, const char *path); /* one reference; nothing is opened */
 struct segfile *segfile_ref(struct segfile *f);
-void segfile_unref(struct segfile *f);                                /* NULL is fine */
+void segfile_unref(struct segfile *f); /* NULL is fine */
 const char *segfile_path(const struct segfile *f);
 const struct store_io *segfile_io(const struct segfile *f);
 /* Opens it if need be (creating it when `create`) and keeps it open until segfile_unpin. 0 or -errno. */
 int segfile_pin(struct segfile *f, bool create);
 void segfile_unpin(struct segfile *f);
-int segfile_fd(struct segfile *f);                                    /* of a pinned file */
+int segfile_fd(struct segfile *f); /* of a pinned file */
 void segfile_set_dirty(struct segfile *f, bool dirty);
 /* The file may have been replaced by another of its name: the next pin opens that one. */
 void segfile_forget(struct segfile *f);
@@ -44,10 +44,10 @@ void segfile_forget(struct segfile *f);
 int segfile_unlink(struct segfile *f);
 
 /* Pin, do, unpin. */
-int64_t segfile_read(struct segfile *f, void *p, size_t n, int64_t at);       /* count, short at the end */
-int segfile_write(struct segfile *f, const void *p, size_t n, int64_t at);    /* creates the file */
+int64_t segfile_read(struct segfile *f, void *p, size_t n, int64_t at);    /* count, short at the end */
+int segfile_write(struct segfile *f, const void *p, size_t n, int64_t at); /* creates the file */
 int segfile_truncate(struct segfile *f, int64_t size);
-int segfile_sync(struct segfile *f);                                          /* fdatasync; 0 when not there */
-int64_t segfile_size(struct segfile *f);                                      /* or -errno */
+int segfile_sync(struct segfile *f);     /* fdatasync; 0 when not there */
+int64_t segfile_size(struct segfile *f); /* or -errno */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes into a segment's index files, and the header of its .text file. Pure but for the header's read and write. */
+/* What goes into a segment's index files, and the header of its .text file. Pure but for the header's read
+ * and write. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 enum {
     TEXT_H_MAGIC = 0,
     TEXT_H_VERSION = 8,
-    TEXT_H_CRC = 12,                 /* of all that follows */
+    TEXT_H_CRC = 12, /* of all that follows */
     TEXT_H_BASE = 16,
     TEXT_H_TEXT_BASE = 24,
     TEXT_H_SEALED = 32,
@@ -90,7 +91,8 @@ bool text_header_decode(const uint8_t *p, int64_t n, struct text_header *ret)
 {
     struct text_header h = { .sum = segment_sum_empty(0) };
 
-    if (n < TEXT_HEADER_BYTES || memcmp(p, TEXT_MAGIC, 8) != 0 || get_be32(p + TEXT_H_VERSION) != TEXT_VERSION ||
+    if (n < TEXT_HEADER_BYTES || memcmp(p, TEXT_MAGIC, 8) != 0 ||
+        get_be32(p + TEXT_H_VERSION) != TEXT_VERSION ||
         get_be32(p + TEXT_H_CRC) != crc32c(0, p + TEXT_H_BASE, TEXT_HEADER_BYTES - TEXT_H_BASE))
         return false;
     h.base = (int64_t)get_be64(p + TEXT_H_BASE);

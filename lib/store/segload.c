@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of sealed segments, when it is first needed: their .text header says it in one read. When that or an
- * index file is missing, too short, or contradicts the log, all three are made anew from the log.
+ * What is known of sealed segments, when it is first needed: their .text header says it in one read. When
+ * that or an index file is missing, too short, or contradicts the log, all three are made anew from the log.
  */
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/store/plog_int.h"
 
-#define REBUILDS_MAX 3               /* then the log itself is damaged, and rebuilding does not help */
+#define REBUILDS_MAX 3 /* then the log itself is damaged, and rebuilding does not help */
 
 static bool is_known(struct plog *l, const struct segment *s)
 {
@@ -41,8 +41,9 @@ static bool load_from_header(struct plog *l, struct segment *s)
 {
     struct text_header h;
 
-    if (!segment_read_header(s, &h) || !h.sealed || h.sum.size != s->sum.size || !file_holds(&s->index, h.sum.index_n) ||
-        !file_holds(&s->time, h.sum.time_n) || !file_holds(&s->text, h.sum.text_n))
+    if (!segment_read_header(s, &h) || !h.sealed || h.sum.size != s->sum.size ||
+        !file_holds(&s->index, h.sum.index_n) || !file_holds(&s->time, h.sum.time_n) ||
+        !file_holds(&s->text, h.sum.text_n))
         return false;
     set_known(l, s, &h.sum, h.text_base);
     return true;
@@ -106,8 +107,8 @@ static int rebuild_known_base(struct plog *l, struct segment *s, int64_t text_ba
     return rebuild(l, s, s->sum.size, text_base, true);
 }
 
-/* Own header, however old, has the right text base; else it follows from a neighbour; the first segment of all
- * begins at 0. 1 when `s` is known afterwards, 0 when its predecessor must be known first. */
+/* Own header, however old, has the right text base; else it follows from a neighbour; the first segment of
+ * all begins at 0. 1 when `s` is known afterwards, 0 when its predecessor must be known first. */
 static int load_or_rebuild(struct plog *l, struct segment *s, struct segment *before)
 {
     struct text_header h;

@@ -28,7 +28,10 @@ static struct segfile *file_of(struct filecache *c, const char *dir, int64_t bas
 struct segment_sum segment_sum_empty(int64_t base)
 {
     return (struct segment_sum){
-        .end_offset = base, .max_timestamp = -1, .max_timestamp_offset = -1, .first_timestamp = -1,
+        .end_offset = base,
+        .max_timestamp = -1,
+        .max_timestamp_offset = -1,
+        .first_timestamp = -1,
         .indexed_timestamp = -1,
     };
 }
@@ -104,7 +107,9 @@ int segment_trim_files(struct segment *s)
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         int64_t want = all[i]->header_bytes + (int64_t)all[i]->n_file * all[i]->entry_bytes;
         int64_t size = segfile_size(all[i]->file);
-        int rc = size > want ? segfile_truncate(all[i]->file, want) : size < 0 && size != -ENOENT ? (int)size : 0;
+        int rc = size > want                   ? segfile_truncate(all[i]->file, want)
+                 : size < 0 && size != -ENOENT ? (int)size
+                                               : 0;
         if (rc < 0)
             return rc;
     }
@@ -112,7 +117,8 @@ int segment_trim_files(struct segment *s)
 }
 
 /* Kafka's rule: an entry for a batch when more than the interval lies between it and the last one. */
-void segment_add(struct segment *s, const struct batch_header *h, int64_t text_bytes, int32_t index_interval_bytes)
+void segment_add(struct segment *s, const struct batch_header *h, int64_t text_bytes,
+                 int32_t index_interval_bytes)
 {
     struct segment_sum *sum = &s->sum;
     int64_t last = batch_last_offset(h);

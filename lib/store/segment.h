@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One segment: a .log file, which is the truth, and its caches .index, .timeindex and .text. A segment knows how
- * a batch changes its indexes and how they are rebuilt; it takes no lock. Its numbers are guarded by the log's mu;
- * those of a sealed segment are read from the .text header when first needed (`known`).
+ * One segment: a .log file, which is the truth, and its caches .index, .timeindex and .text. A segment knows
+ * how a batch changes its indexes and how they are rebuilt; it takes no lock. Its numbers are guarded by the
+ * log's mu; those of a sealed segment are read from the .text header when first needed (`known`).
  */
 #ifndef KLOG_STORE_SEGMENT_H
 #define KLOG_STORE_SEGMENT_H
@@ -15,18 +15,20 @@
 #include "lib/store/logscan.h"
 
 enum segment_file { SEGMENT_LOG, SEGMENT_INDEX, SEGMENT_TIMEINDEX, SEGMENT_TEXT, SEGMENT_FILES };
-extern const char *const segment_suffix[SEGMENT_FILES];      /* ".log", ... */
+extern const char *const segment_suffix[SEGMENT_FILES]; /* ".log", ... */
 struct segment;
 
-/* .index: u32 last offset of a batch, relative to the segment's base; u32 position of that batch (Kafka's). */
+/* .index: u32 last offset of a batch, relative to the segment's base; u32 position of that batch (Kafka's).
+ */
 #define INDEX_ENTRY_BYTES 8
 #define INDEX_OFFSET      ((struct entry_key){ 0, 4 })
 #define INDEX_POSITION    ((struct entry_key){ 4, 4 })
 /* .timeindex: i64 greatest timestamp so far; u32 relative last offset of the batch that has it (Kafka's). */
-#define TIME_ENTRY_BYTES  12
-#define TIME_TIMESTAMP    ((struct entry_key){ 0, 8 })
-#define TIME_OFFSET       ((struct entry_key){ 8, 4 })
-/* .text: u32 relative base offset of a batch, u32 its position, i64 bytes of text before it in the segment, u32 CRC-32C. */
+#define TIME_ENTRY_BYTES 12
+#define TIME_TIMESTAMP   ((struct entry_key){ 0, 8 })
+#define TIME_OFFSET      ((struct entry_key){ 8, 4 })
+/* .text: u32 relative base offset of a batch, u32 its position, i64 bytes of text before it in the segment,
+ * u32 CRC-32C. */
 #define TEXT_ENTRY_BYTES  20
 #define TEXT_HEADER_BYTES 96
 #define TEXT_OFFSET       ((struct entry_key){ 0, 4 })
@@ -53,14 +55,14 @@ struct segment_sum {
 
 struct segment {
     atomic_int refs;
-    int64_t base;                    /* first offset, set once */
-    struct segfile *log;             /* set once */
+    int64_t base;        /* first offset, set once */
+    struct segfile *log; /* set once */
     struct entries index, time, text;
-    struct segment_sum sum;          /* entry counts live in the three above; filled in by segment_sum */
-    int64_t text_base;               /* text position of its first byte */
-    int64_t flushed;                 /* bytes known to be on disk */
-    bool known;                      /* sum (but for size and end_offset) and text_base are right */
-    uint8_t rebuilds;                /* of its index files since it was opened */
+    struct segment_sum sum; /* entry counts live in the three above; filled in by segment_sum */
+    int64_t text_base;      /* text position of its first byte */
+    int64_t flushed;        /* bytes known to be on disk */
+    bool known;             /* sum (but for size and end_offset) and text_base are right */
+    uint8_t rebuilds;       /* of its index files since it was opened */
 };
 
 struct segment *segment_new(struct filecache *c, const char *dir, int64_t base);
@@ -75,7 +77,8 @@ struct segment_sum segment_sum(const struct segment *s);
 void segment_reset(struct segment *s, const struct segment_sum *sum);
 struct segment_sum segment_sum_empty(int64_t base);
 /* Takes a batch of n bytes at position s->sum.size in: indexes and sum. text_bytes as batch_info has it. */
-void segment_add(struct segment *s, const struct batch_header *h, int64_t text_bytes, int32_t index_interval_bytes);
+void segment_add(struct segment *s, const struct batch_header *h, int64_t text_bytes,
+                 int32_t index_interval_bytes);
 /* The last entry of .timeindex, which a sealed segment needs: its greatest timestamp. */
 void segment_add_last_time(struct segment *s);
 bool segment_tails_full(const struct segment *s);
@@ -96,12 +99,12 @@ bool text_header_decode(const uint8_t *p, int64_t n, struct text_header *ret);
 /* Reads and checks it; false when it cannot be used. */
 bool segment_read_header(struct segment *s, struct text_header *ret);
 
-/* Bytes the plain view has of one whole batch: the sum over its records of value and newline. Control batches have
- * none, and what cannot be decoded counts as none. */
+/* Bytes the plain view has of one whole batch: the sum over its records of value and newline. Control batches
+ * have none, and what cannot be decoded counts as none. */
 int64_t batch_text_bytes(struct record_iter *it, struct slice batch);
 
-/* Scans the .log from front to `size` and fills sum and the three index files anew, on a segment that nobody else
- * uses. *ret_damaged: bytes that are no batch were met. 0 or -errno. Blocks. */
+/* Scans the .log from front to `size` and fills sum and the three index files anew, on a segment that nobody
+ * else uses. *ret_damaged: bytes that are no batch were met. 0 or -errno. Blocks. */
 int segment_rebuild(struct segment *s, int64_t size, int32_t index_interval_bytes, bool *ret_damaged);
 
 #endif

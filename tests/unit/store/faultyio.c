@@ -20,11 +20,11 @@
 struct inode {
     ino_t ino;
     bool used;
-    struct bytebuf synced;           /* bytes as of the last fsync */
+    struct bytebuf synced; /* bytes as of the last fsync */
 };
 
 struct name {
-    char *path;                      /* relative to root */
+    char *path; /* relative to root */
     ino_t ino;
 };
 
@@ -38,7 +38,7 @@ struct faulty {
     bool stopped, hit;
     struct inode inodes[NAMES_MAX];
     int n_inodes;
-    struct name durable[NAMES_MAX];  /* names as of the last fsync of their directory */
+    struct name durable[NAMES_MAX]; /* names as of the last fsync of their directory */
     int n_durable;
 };
 
@@ -47,7 +47,8 @@ static struct faulty *self(const struct store_io *io)
     return io->ctx;
 }
 
-/* Counts a changing call. Only what `grows` meets a full disk. 0: go on; else the error to answer. *half: do half of it, then everything stops. */
+/* Counts a changing call. Only what `grows` meets a full disk. 0: go on; else the error to answer. *half: do
+ * half of it, then everything stops. */
 static int step(struct faulty *f, bool grows, bool *half)
 {
     if (half != NULL)
@@ -97,7 +98,7 @@ static int f_openat(const struct store_io *io, int dirfd, const char *path, int 
     if (rc < 0)
         return rc;
     if ((flags & O_ACCMODE) == O_WRONLY)
-        flags = (flags & ~O_ACCMODE) | O_RDWR;       /* a sync reads the file */
+        flags = (flags & ~O_ACCMODE) | O_RDWR; /* a sync reads the file */
     int fd = store_io_real.openat(io, dirfd, path, flags, mode);
     if (fd >= 0 && creates)
         forget_inode(f, fd);
@@ -128,7 +129,7 @@ static int64_t f_pwritev(const struct store_io *io, int fd, const struct iovec *
         store_io_real.pwritev(io, fd, &part, 1, at);
         return -EIO;
     }
-    if (rc == -ENOSPC) {             /* a full disk takes the first part */
+    if (rc == -ENOSPC) { /* a full disk takes the first part */
         struct iovec part = { iov->iov_base, iov->iov_len / 3 };
         store_io_real.pwritev(io, fd, &part, 1, at);
     }
@@ -155,7 +156,8 @@ static void drop_names_under(struct faulty *f, const char *dir)
     for (int i = 0; i < f->n_durable; i++) {
         struct name *d = &f->durable[i];
         const char *slash = strrchr(d->path, '/');
-        bool here = n == 0 ? slash == NULL : strncmp(d->path, dir, n) == 0 && d->path[n] == '/' && slash == d->path + n;
+        bool here = n == 0 ? slash == NULL
+                           : strncmp(d->path, dir, n) == 0 && d->path[n] == '/' && slash == d->path + n;
         if (here)
             free(d->path);
         else
@@ -177,7 +179,8 @@ static int sync_names(struct faulty *f, const char *dir)
         if (de->d_name[0] == '.' && (de->d_name[1] == '\0' || strcmp(de->d_name, "..") == 0))
             continue;
         KCHECK(f->n_durable < NAMES_MAX);
-        f->durable[f->n_durable].path = dir[0] == '\0' ? xstrdup(de->d_name) : xasprintf("%s/%s", dir, de->d_name);
+        f->durable[f->n_durable].path =
+            dir[0] == '\0' ? xstrdup(de->d_name) : xasprintf("%s/%s", dir, de->d_name);
         f->durable[f->n_durable++].ino = de->d_ino;
     }
     closedir(d);
@@ -212,7 +215,8 @@ static int f_ftruncate(const struct store_io *io, int fd, off_t size)
     return rc < 0 ? rc : store_io_real.ftruncate(io, fd, size);
 }
 
-static int f_renameat(const struct store_io *io, int olddirfd, const char *oldpath, int newdirfd, const char *newpath)
+static int f_renameat(const struct store_io *io, int olddirfd, const char *oldpath, int newdirfd,
+                      const char *newpath)
 {
     int rc = step(self(io), false, NULL);
     return rc < 0 ? rc : store_io_real.renameat(io, olddirfd, oldpath, newdirfd, newpath);
@@ -240,9 +244,18 @@ struct faulty *faulty_new(const char *root)
     f->rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     KCHECK(f->rootfd >= 0);
     f->io = (struct store_io){
-        .ctx = f, .openat = f_openat, .close = store_io_real.close, .mkdirat = f_mkdirat, .pread = f_pread,
-        .pwritev = f_pwritev, .fdatasync = f_fsync, .fsync = f_fsync, .ftruncate = f_ftruncate,
-        .renameat = f_renameat, .unlinkat = f_unlinkat, .sync_file_range = f_sync_file_range,
+        .ctx = f,
+        .openat = f_openat,
+        .close = store_io_real.close,
+        .mkdirat = f_mkdirat,
+        .pread = f_pread,
+        .pwritev = f_pwritev,
+        .fdatasync = f_fsync,
+        .fsync = f_fsync,
+        .ftruncate = f_ftruncate,
+        .renameat = f_renameat,
+        .unlinkat = f_unlinkat,
+        .sync_file_range = f_sync_file_range,
     };
     return f;
 }
@@ -301,7 +314,7 @@ static uint32_t random_next(uint32_t *seed)
 static void torn(const struct bytebuf *synced, struct bytebuf *now, uint32_t *seed)
 {
     if (now->n <= synced->n || memcmp(now->p, synced->p, synced->n) != 0) {
-        now->n = 0;                  /* rewritten or cut in place: the old bytes */
+        now->n = 0; /* rewritten or cut in place: the old bytes */
         bytebuf_add(now, synced->p, synced->n);
         return;
     }
@@ -336,7 +349,8 @@ static void collect(struct faulty *f, enum after_cut how, uint32_t *seed, struct
         struct stat st;
         struct survivor *s = &v[(*n)++];
         *s = (struct survivor){ .path = xstrdup(d->path) };
-        s->dir = strchr(d->path, '/') == NULL && fstatat(f->rootfd, d->path, &st, 0) == 0 && S_ISDIR(st.st_mode);
+        s->dir =
+            strchr(d->path, '/') == NULL && fstatat(f->rootfd, d->path, &st, 0) == 0 && S_ISDIR(st.st_mode);
         if (s->dir)
             continue;
         const struct bytebuf *synced = &inode_of(f, d->ino)->synced;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A data directory of a test's own, under the working directory, and batches to put into it. Every test that uses it
- * has fixture_setup and fixture_teardown.
+ * A data directory of a test's own, under the working directory, and batches to put into it. Every test that
+ * uses it has fixture_setup and fixture_teardown.
  */
 #ifndef KLOG_STORETEST_H
 #define KLOG_STORETEST_H
@@ -41,8 +41,13 @@ static inline int fixture_setup(void **state)
     snprintf(f->path, sizeof f->path, "store-test-XXXXXX");
     assert_non_null(mkdtemp(f->path));
     f->cfg = (struct plog_config){
-        .segment_bytes = 1 << 20, .segment_ms = 7LL * 24 * 3600 * 1000, .index_interval_bytes = 4096,
-        .retention_ms = -1, .retention_bytes = -1, .delete_policy = true, .producer_expiry_ms = 86400000,
+        .segment_bytes = 1 << 20,
+        .segment_ms = 7LL * 24 * 3600 * 1000,
+        .index_interval_bytes = 4096,
+        .retention_ms = -1,
+        .retention_bytes = -1,
+        .delete_policy = true,
+        .producer_expiry_ms = 86400000,
     };
     memset(f->topic_id.b, 7, sizeof f->topic_id.b);
     f->now_ms = T0;
@@ -97,11 +102,11 @@ static inline int fixture_teardown(void **state)
 }
 
 struct batch_spec {
-    int n;                           /* records */
-    int value_bytes;                 /* each */
-    int64_t timestamp;               /* of the first; the others 1 ms later each; 0: T0 */
+    int n;             /* records */
+    int value_bytes;   /* each */
+    int64_t timestamp; /* of the first; the others 1 ms later each; 0: T0 */
     enum codec codec;
-    int64_t producer_id;             /* 0: none */
+    int64_t producer_id; /* 0: none */
     int16_t producer_epoch;
     int32_t base_sequence;
 };
@@ -164,7 +169,8 @@ static inline struct plog_ends ends_of(struct fixture *f)
     return e;
 }
 
-/* Reads the whole log batch by batch and checks every checksum and that offsets have no gap; returns the end. */
+/* Reads the whole log batch by batch and checks every checksum and that offsets have no gap; returns the end.
+ */
 static inline int64_t check_log(struct fixture *f)
 {
     struct plog_ends e = ends_of(f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scripted life of a log is stopped at every call that changes the disk, by a kill or by a power cut, and opened
- * again: what was flushed is there, nothing is half there, offsets go on, deleted ones stay deleted, and a producer
- * that sends again is recognised.
+ * A scripted life of a log is stopped at every call that changes the disk, by a kill or by a power cut, and
+ * opened again: what was flushed is there, nothing is half there, offsets go on, deleted ones stay deleted,
+ * and a producer that sends again is recognised.
  */
 #include "storetest.h"
 
@@ -10,12 +10,12 @@
 
 #define RECORD_BYTES 300
 
-struct promise {                     /* what the log has confirmed */
-    int64_t flushed;                 /* everything below is there */
-    int64_t appended;                /* nothing at or above was ever offered */
-    int64_t start;                   /* everything below was deleted */
-    int64_t start_tried;             /* or may have been */
-    int64_t cut_to;                  /* a truncation to here may have happened; INT64_MAX */
+struct promise {         /* what the log has confirmed */
+    int64_t flushed;     /* everything below is there */
+    int64_t appended;    /* nothing at or above was ever offered */
+    int64_t start;       /* everything below was deleted */
+    int64_t start_tried; /* or may have been */
+    int64_t cut_to;      /* a truncation to here may have happened; INT64_MAX */
 };
 
 /* Batch k of the life: offsets 2k and 2k + 1, sequences likewise, value filled from k. */
@@ -149,7 +149,7 @@ static void check_after(struct fixture *f, const struct promise *p)
     must_open(f);
     struct plog_ends e = ends_of(f);
     assert_true(e.end_offset >= p->flushed);
-    assert_true(e.end_offset <= MAX(p->appended, p->flushed) + 2);   /* the batch in flight may have made it */
+    assert_true(e.end_offset <= MAX(p->appended, p->flushed) + 2); /* the batch in flight may have made it */
     assert_true(e.start_offset >= MIN(p->start, e.end_offset) && e.start_offset <= p->start_tried);
     assert_int_equal(e.flushed_offset, e.end_offset);
     assert_null(strstr(f->rec.note, "LOST"));
@@ -217,7 +217,8 @@ static void with_a_torn_rest_nothing_flushed_is_lost(void **state)
     sweep(*state, STOP_TORN, 0, 1);
 }
 
-/* S2, case C05: a full disk refuses appends, keeps what is there, and takes new ones when there is room again. */
+/* S2, case C05: a full disk refuses appends, keeps what is there, and takes new ones when there is room
+ * again. */
 static void a_full_disk_leaves_no_half_batch(void **state)
 {
     struct fixture *f = *state;
@@ -252,7 +253,8 @@ static void a_full_disk_leaves_no_half_batch(void **state)
     }
 }
 
-/* S8: an error of the disk is the end of the directory; nothing is confirmed after it, nothing before it is lost. */
+/* S8: an error of the disk is the end of the directory; nothing is confirmed after it, nothing before it is
+ * lost. */
 static void a_disk_error_anywhere_loses_nothing_confirmed(void **state)
 {
     struct fixture *f = *state;

@@ -134,7 +134,8 @@ static void a_damaged_header_hides_its_own_batch_only(void **state)
     int64_t one = ends_of(f).size_bytes / 20;
     assert_int_equal(flush(f), 0);
     shut(f, false);
-    file_poke(f, SEG0 ".log", 5 * one, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 18);
+    file_poke(f, SEG0 ".log", 5 * one,
+              "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 18);
     must_open(f);
     assert_int_equal(f->rec.cut_bytes, 0);
     assert_int_equal(ends_of(f).end_offset, 20);

@@ -2,7 +2,7 @@
 /* Offsets and text positions against a plain list of every record's place. */
 #include "storetest.h"
 
-struct truth {                       /* text position of every record, and of the end */
+struct truth { /* text position of every record, and of the end */
     int64_t *at;
     int64_t n;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets by timestamp: the smallest offset whose timestamp reaches the target, whatever their order and span. */
+/* Offsets by timestamp: the smallest offset whose timestamp reaches the target, whatever their order and
+ * span. */
 #include "storetest.h"
 
 static void put(struct fixture *f, int64_t ts, int n)
@@ -119,10 +120,8 @@ static void an_empty_log_has_no_timestamp(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(the_first_record_not_older_is_found),
-        T(order_and_span_of_timestamps_do_not_matter),
-        T(inside_a_batch_the_record_counts),
-        T(many_segments_give_the_same_answer_as_a_walk),
+        T(the_first_record_not_older_is_found), T(order_and_span_of_timestamps_do_not_matter),
+        T(inside_a_batch_the_record_counts),    T(many_segments_give_the_same_answer_as_a_walk),
         T(an_empty_log_has_no_timestamp),
     };
     return RUN(tests);
