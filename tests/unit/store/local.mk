@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/storetest.h
-UNIT_TESTS += %D%/test_crash %D%/test_datadir %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_time
+UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_time
 %C%_test_crash_SOURCES = %D%/test_crash.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_crash_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_crash_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_damage_SOURCES = %D%/test_damage.c
+%C%_test_damage_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_damage_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_datadir_SOURCES = %D%/test_datadir.c
 %C%_test_datadir_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_datadir_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
