@@ -57,7 +57,8 @@ static int run(const struct args *a)
         return CLI_FAILED;
 
     json_t *rows = json_array();
-    qsort(md->topics, (size_t)md->n_topics, sizeof *md->topics, topic_compare);
+    if (md->n_topics > 0)
+        qsort(md->topics, (size_t)md->n_topics, sizeof *md->topics, topic_compare);
     for (int32_t i = 0; i < md->n_topics; i++) {
         if (md->topics[i].is_internal && !args_has(a, "internal"))
             continue;

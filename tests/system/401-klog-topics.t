@@ -5,7 +5,7 @@ klogd_start
 status 0 klog ping
 status 0 klog topic create orders -p 3 -c retention.ms=86400000
 status 1 klog topic create orders
-has "the reason" 'orders.*exist' "$OUT"
+has "the reason" 'orders.*TOPIC_ALREADY_EXISTS' "$OUT"
 status 0 klog topic create orders --if-not-exists
 status 1 klog topic create 'a b'
 status 2 klog topic create
