@@ -22,11 +22,23 @@ static struct change *change_of(struct cluster_change *ch)
     return container_of(ch, struct change, pub);
 }
 
+/* A copy that C can handle: NUL becomes '?', which no name, key or value may have either. */
+static char *text_of(struct kstr s)
+{
+    size_t n = s.n > 0 ? (size_t)s.n : 0;
+    char *text = xmalloc(n + 1);
+
+    for (size_t i = 0; i < n; i++)
+        text[i] = s.p[i] == '\0' ? '?' : s.p[i];
+    text[n] = '\0';
+    return text;
+}
+
 struct cluster_change *cluster_change_new(struct kstr topic)
 {
     struct change *ch = xcalloc(1, sizeof *ch);
 
-    ch->pub.topic = topic.n < 0 ? xstrdup("") : kstr_dup(topic);
+    ch->pub.topic = text_of(topic);
     ch->pub.n_partitions = ch->pub.replication_factor = -1;
     return &ch->pub;
 }
@@ -35,8 +47,7 @@ void cluster_change_add_op(struct cluster_change *ch, enum config_op_kind kind, 
                            struct kstr value)
 {
     ch->ops = xreallocarray(ch->ops, (size_t)ch->n_ops + 1, sizeof *ch->ops);
-    ch->ops[ch->n_ops++] =
-        (struct config_op){ key.n < 0 ? xstrdup("") : kstr_dup(key), kstr_dup(value), kind };
+    ch->ops[ch->n_ops++] = (struct config_op){ text_of(key), value.n < 0 ? NULL : text_of(value), kind };
 }
 
 void cluster_change_assign(struct cluster_change *ch, const int32_t *brokers, int32_t n)
