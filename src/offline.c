@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/fsutil.h"
+#include "lib/store/segment.h"
 
 enum { BASE_DIGITS = 20 };
 
@@ -31,6 +32,13 @@ const char *base_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash != NULL ? slash + 1 : path;
+}
+
+bool text_header_is_absent(const uint8_t *p, size_t n)
+{
+    static const uint8_t zero[TEXT_HEADER_BYTES];
+
+    return n == 0 || (n >= sizeof zero && memcmp(p, zero, sizeof zero) == 0);
 }
 
 bool offline_read(const struct args *a, const char *path, struct bytebuf *ret)

@@ -22,7 +22,7 @@ struct cursor {
     char *path;
     struct bytebuf file;
     size_t header_bytes, entry_bytes, at;
-    bool broken; /* one finding a file is enough */
+    bool missing, broken; /* broken: one finding a file is enough */
 };
 
 struct walk {
@@ -55,9 +55,9 @@ static void cursor_open(struct walk *w, struct cursor *c, const char *dir, const
     c->entry_bytes = entry_bytes;
     int rc = fs_read_file(AT_FDCWD, c->path, OFFLINE_FILE_MAX, &c->file);
     c->broken = rc < 0;
-    if (rc == -ENOENT && !w->last) /* the newest segment gets its files with their first entries */
-        verify_report(w->v, FINDING_WARNING, c->path, -1, "it is missing; the broker makes it anew");
-    else if (rc < 0 && rc != -ENOENT)
+    c->missing =
+        rc == -ENOENT; /* a file comes with its first entries: sealed_check knows whether there were any */
+    if (rc < 0 && !c->missing)
         verify_report(w->v, FINDING_ERROR, c->path, -1, "%s", strerror(-rc));
     else if (c->file.n > header_bytes && (c->file.n - header_bytes) % entry_bytes != 0)
         verify_report(w->v, cache_finding(w), c->path, -1, "its size is no whole number of entries");
@@ -144,6 +144,10 @@ static void text_header_check(struct walk *w)
 {
     const struct cursor *c = &w->text;
 
+    if (w->last && text_header_is_absent(c->file.p, c->file.n))
+        return;
+    if (c->missing)
+        verify_report(w->v, FINDING_WARNING, c->path, -1, "it is missing; the broker makes it anew");
     if (c->broken)
         return;
     w->text_known =
@@ -154,12 +158,26 @@ static void text_header_check(struct walk *w)
     }
 }
 
+static void count_check(struct walk *w, const struct cursor *c, int32_t n)
+{
+    size_t there = c->file.n > c->header_bytes ? (c->file.n - c->header_bytes) / c->entry_bytes : 0;
+
+    if (there != (size_t)n)
+        verify_report(w->v, cache_finding(w), c->path, -1,
+                      "it has %zu entries, but the segment was sealed with %d", there, n);
+}
+
 /* A sealed segment's header holds what the walk must have come to. */
 static void sealed_check(struct walk *w)
 {
     const struct segment_sum *sum = &w->text_header.sum;
 
-    if (!w->text_known || !w->text_header.sealed || w->damaged)
+    if (!w->text_known || !w->text_header.sealed)
+        return;
+    count_check(w, &w->index, sum->index_n);
+    count_check(w, &w->time, sum->time_n);
+    count_check(w, &w->text, sum->text_n);
+    if (w->damaged)
         return;
     if (sum->size != w->size || sum->end_offset != w->end_offset)
         verify_report(w->v, cache_finding(w), w->text.path, 0,

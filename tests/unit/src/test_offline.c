@@ -131,6 +131,24 @@ static void a_whole_directory_has_no_findings(void **state)
     free(text);
 }
 
+static void a_single_segment_has_no_text_header_yet(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(freep) char *path = log_path(f, 0, ".text");
+    int rc;
+
+    f->cfg.index_interval_bytes = 100;
+    must_open(f);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(append_n(f, 1, 200).err, KERR_NONE);
+    shut(f, true);
+    finds_in(f->path, "1 partitions, 1 segments, 3 batches, ", ": 0 errors, 0 warnings\n", CLI_OK);
+    char *text = OUTPUT_OF(&rc, "dump", path);
+    assert_int_equal(strncmp(text, "OFFSET  POSITION  TEXT-POSITION  CRC-OK\n", 40), 0);
+    assert_int_equal(rc, CLI_OK);
+    free(text);
+}
+
 static void a_flipped_bit_in_a_log_is_found_where_it_is(void **state)
 {
     struct fixture *f = *state;
@@ -191,6 +209,27 @@ static void an_index_that_disagrees_with_its_log_is_found(void **state)
         flip(path, cases[i].at);
         finds(f, path, cases[i].what);
         flip(path, cases[i].at);
+    }
+}
+
+static void a_missing_index_is_found(void **state)
+{
+    static const struct {
+        const char *suffix, *what;
+        int rc;
+    } cases[] = {
+        { ".index", ": it has 0 entries, but the segment was sealed with 6\n", CLI_FAILED },
+        { ".text", ": it is missing; the broker makes it anew\n", CLI_OK },
+    };
+    struct fixture *f = *state;
+
+    scene(f, true);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(freep) char *path = log_path(f, 0, cases[i].suffix), *aside = xasprintf("%s.aside", path);
+        CLEANUP(freep) char *begin = xasprintf("%s: %s", cases[i].rc == CLI_OK ? "warning" : "error", path);
+        assert_int_equal(rename(path, aside), 0);
+        finds_in(f->path, begin, cases[i].what, cases[i].rc);
+        assert_int_equal(rename(aside, path), 0);
     }
 }
 
@@ -386,10 +425,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_whole_directory_has_no_findings),
+        TEST(a_single_segment_has_no_text_header_yet),
         TEST(a_flipped_bit_in_a_log_is_found_where_it_is),
         TEST(a_torn_tail_is_an_error_only_after_a_clean_stop),
         TEST(a_missing_segment_is_found),
         TEST(an_index_that_disagrees_with_its_log_is_found),
+        TEST(a_missing_index_is_found),
         TEST(damaged_files_of_the_partition_are_found),
         TEST(nothing_is_changed_by_looking),
         TEST(a_partition_is_checked_alone),
