@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/meta/cluster.h"
@@ -21,7 +22,10 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-enum { FIRST_BROKER_ID = 1 };
+enum {
+    FIRST_BROKER_ID = 1,
+    SEGMENT_FILES_MAX = 512,                     /* descriptors of segments at rest, over all log directories */
+};
 
 /* ---- calls into a loop ---- */
 struct loop_call {
@@ -84,6 +88,17 @@ static int number_dirs(struct broker *b, struct datadir_identity *identity, char
     return open_all_dirs(b, identity, err, err_size);
 }
 
+/* The limit of the process is shared with connections: segments at rest may take a third of it. */
+static void limit_files(struct broker *b)
+{
+    struct rlimit lim;
+    int limit = SEGMENT_FILES_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY)
+        limit = (int)MIN((rlim_t)limit, lim.rlim_cur / 3);
+    for (int i = 0; i < b->n_dirs; i++)
+        datadir_set_file_limit(b->dirs[i], MAX(1, limit / b->n_dirs));
+}
+
 static int open_dirs(struct broker *b, char *err, size_t err_size)
 {
     struct datadir_identity identity = { .broker_id = b->config.broker_id };
@@ -93,6 +108,7 @@ static int open_dirs(struct broker *b, char *err, size_t err_size)
         rc = number_dirs(b, &identity, err, err_size);
     if (rc < 0)
         return rc;
+    limit_files(b);
     b->id = identity.broker_id;
     snprintf(b->cluster_id, sizeof b->cluster_id, "%s", identity.cluster_id);
     b->dir_failed = xcalloc((size_t)b->n_dirs, sizeof *b->dir_failed);

@@ -139,13 +139,16 @@ static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, s
     return KERR_NONE;
 }
 
-/* What the topic's policy asks for after an append; returns whether hw moved at once. Under mu. */
-static bool flush_start(struct partition *pt, int64_t records)
+/* What the topic's policy asks for after an append; returns whether hw moved at once. Under mu. A segment that was closed is
+ * flushed whatever the policy: nobody writes to it any more, and until then its descriptor must stay open. */
+static bool flush_start(struct partition *pt, int64_t records, bool rolled)
 {
     struct flusher *f = pt->broker->flusher;
     const struct topic_config *cfg = pt->config;
     switch (cfg->flush_policy) {
     case FLUSH_ASYNC:
+        if (rolled)
+            flusher_queue(f, pt);
         return replica_flushed(&pt->replica, pt->replica.leo);
     case FLUSH_INTERVAL:
         if (pt->unflushed_messages == 0)
@@ -188,7 +191,7 @@ static void append_write(struct partition *pt, uint8_t *batch, size_t n, const s
     }
     KINVARIANT("R19", a.base_offset == pt->replica.leo);
     bool moved = replica_appended(&pt->replica, a.last_offset + 1);
-    moved |= flush_start(pt, a.last_offset + 1 - a.base_offset);
+    moved |= flush_start(pt, a.last_offset + 1 - a.base_offset, a.rolled);
     if (moved)
         wake_due(pt);
     append_note_progress(pt, ret);
