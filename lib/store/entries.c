@@ -68,23 +68,17 @@ int entries_write(struct entries *e, pthread_mutex_t *mu)
     return 0;
 }
 
-static int read_entries(struct entries *e, int32_t i, int32_t n, uint8_t *ret)
-{
-    size_t want = (size_t)(n * e->entry_bytes);
-    int64_t got = segfile_read(e->file, ret, want, entry_at(e, i));
-
-    if (got == -ENOENT)
-        return -ENODATA;
-    return got < 0 ? (int)got : (size_t)got < want ? -ENODATA : 0;
-}
-
 int entries_get(struct entries *e, int32_t i, uint8_t *ret)
 {
     KCHECK(i >= 0 && i < e->n);
-    if (i < e->n_file)
-        return read_entries(e, i, 1, ret);
-    memcpy(ret, e->tail + (i - e->n_file) * e->entry_bytes, (size_t)e->entry_bytes);
-    return 0;
+    if (i >= e->n_file) {
+        memcpy(ret, e->tail + (i - e->n_file) * e->entry_bytes, (size_t)e->entry_bytes);
+        return 0;
+    }
+    int64_t got = segfile_read(e->file, ret, (size_t)e->entry_bytes, entry_at(e, i));
+    if (got == -ENOENT)
+        return -ENODATA;
+    return got < 0 ? (int)got : got < e->entry_bytes ? -ENODATA : 0;
 }
 
 int64_t entry_key_get(const uint8_t *entry, struct entry_key key)
@@ -108,7 +102,16 @@ static int32_t count_up_to(const uint8_t *p, int32_t n, int32_t entry_bytes, str
     return low;
 }
 
-static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int64_t target, uint8_t *ret,
+/* The file is pinned. */
+static int read_pinned(struct entries *e, int32_t i, int32_t n, uint8_t *ret)
+{
+    size_t want = (size_t)(n * e->entry_bytes);
+    int64_t got = io_pread_full(segfile_io(e->file), segfile_fd(e->file), ret, want, entry_at(e, i));
+
+    return got < 0 ? (int)got : (size_t)got < want ? -ENODATA : 0;
+}
+
+static int search_pinned(struct entries *e, int32_t n, struct entry_key key, int64_t target, uint8_t *ret,
                          int32_t *ret_i)
 {
     uint8_t window[WINDOW_ENTRIES * ENTRY_BYTES_MAX];
@@ -116,7 +119,7 @@ static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int
 
     while (high - low > WINDOW_ENTRIES) {
         int32_t mid = low + (high - low) / 2;
-        int rc = read_entries(e, mid, 1, window);
+        int rc = read_pinned(e, mid, 1, window);
         if (rc < 0)
             return rc;
         if (entry_key_get(window, key) <= target)
@@ -124,9 +127,7 @@ static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int
         else
             high = mid;
     }
-    if (low == high)
-        return 0;
-    int rc = read_entries(e, low, high - low, window);
+    int rc = read_pinned(e, low, high - low, window);
     if (rc < 0)
         return rc;
     int32_t count = count_up_to(window, high - low, e->entry_bytes, key, target);
@@ -135,6 +136,19 @@ static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int
     memcpy(ret, window + (count - 1) * e->entry_bytes, (size_t)e->entry_bytes);
     *ret_i = low + count - 1;
     return 1;
+}
+
+static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int64_t target, uint8_t *ret,
+                         int32_t *ret_i)
+{
+    if (n == 0)
+        return 0;
+    int rc = segfile_pin(e->file, false);
+    if (rc < 0)
+        return rc == -ENOENT ? -ENODATA : rc;
+    rc = search_pinned(e, n, key, target, ret, ret_i);
+    segfile_unpin(e->file);
+    return rc;
 }
 
 int entries_floor(struct entries *e, pthread_mutex_t *mu, struct entry_key key, int64_t target, uint8_t *ret,

@@ -9,21 +9,17 @@
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
 
-#define WINDOW_BYTES 4096
-
-struct header_window {
-    uint8_t p[WINDOW_BYTES];
-    int64_t at, n;
-};
-
-static int header_in_window(struct header_window *w, struct segment *s, int64_t position, int64_t end,
-                            struct batch_header *ret)
+int header_window_get(struct header_window *w, struct segment *s, int64_t position, int64_t end,
+                      struct batch_header *ret)
 {
     if (end - position < BATCH_OVERHEAD)
         return -EBADMSG;
     if (position < w->at || position + BATCH_OVERHEAD > w->at + w->n) {
+        /* A step over the whole window: the batches are large, and only the header is wanted. */
+        int64_t want =
+            w->n > 0 && position - w->at > (int64_t)sizeof w->p ? BATCH_OVERHEAD : (int64_t)sizeof w->p;
         w->at = position;
-        w->n = segfile_read(s->log, w->p, (size_t)MIN((int64_t)WINDOW_BYTES, end - position), position);
+        w->n = segfile_read(s->log, w->p, (size_t)MIN(want, end - position), position);
         if (w->n < BATCH_OVERHEAD)
             return w->n < 0 ? (int)w->n : -EBADMSG;
     }
@@ -56,7 +52,7 @@ static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int6
     if (rc < 0)
         return rc == -ENODATA ? -EBADMSG : rc;
     ret->position = rc == 0 ? 0 : entry_key_get(e, INDEX_POSITION);
-    int found = header_in_window(w, s, ret->position, end, &ret->h);
+    int found = header_window_get(w, s, ret->position, end, &ret->h);
     if (found < 0)
         return found;
     return rc == 0 || batch_last_offset(&ret->h) == s->base + entry_key_get(e, INDEX_OFFSET) ? 0 : -EBADMSG;
@@ -64,7 +60,8 @@ static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int6
 
 static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
 {
-    struct header_window w = { .at = -1 };
+    struct header_window w;
+    w.at = w.n = 0;
     int rc = start_of_walk(l, s, offset, end, &w, ret);
 
     while (rc == 0 && batch_last_offset(&ret->h) < offset) {
@@ -72,7 +69,7 @@ static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t en
         ret->position += batch_size(&ret->h);
         if (ret->position >= end)
             return 0;
-        rc = header_in_window(&w, s, ret->position, end, &ret->h);
+        rc = header_window_get(&w, s, ret->position, end, &ret->h);
         if (rc == 0 && ret->h.base_offset < next)
             rc = -EBADMSG;
     }

@@ -7,6 +7,7 @@
 #include "lib/base/crc32c.h"
 
 #define WINDOW_BYTES     (256 * 1024)
+#define HEADERS_BYTES    (8 * 1024)    /* when only headers are looked at: large batches are stepped over */
 #define RESYNC_CRC_BYTES (256LL << 20) /* checksums tried behind damage before giving up */
 #define OFFSET_SPAN_MAX  INT32_MAX
 
@@ -43,7 +44,8 @@ bool batch_header_plausible(const struct batch_header *h, int64_t room)
 static int window_get(struct logscan *s, int64_t at, int64_t n, const uint8_t **ret)
 {
     if (at < s->window_at || at + n > s->window_at + s->window_n) {
-        int64_t want = MIN(MAX(n, (int64_t)WINDOW_BYTES), s->end - at);
+        int64_t window = s->check_crc ? WINDOW_BYTES : HEADERS_BYTES;
+        int64_t want = MIN(MAX(n, window), s->end - at);
         s->window.n = 0;
         s->window_n = 0;
         int64_t got = io_pread_full(s->io, s->fd, bytebuf_room(&s->window, (size_t)want), (size_t)want, at);

@@ -20,7 +20,8 @@
 #include "lib/store/producers.h"
 #include "lib/store/segment.h"
 
-#define BORDERS 64
+#define BORDERS   64
+#define READ_ENDS 8
 
 struct border { /* where a recent batch ended: readers at the tail start and stop at such places */
     int64_t offset;
@@ -52,9 +53,11 @@ struct plog {
     uint64_t dir_changes, dir_synced; /* names made, names made when the directory was last fsynced (S5) */
     struct producers producers;
     struct epochs epochs;
-    bool epochs_dirty;              /* not yet in the file */
-    struct border borders[BORDERS]; /* a ring */
-    uint32_t n_borders;             /* ever added */
+    bool epochs_dirty;                  /* not yet in the file */
+    struct border borders[BORDERS];     /* a ring */
+    uint32_t n_borders;                 /* ever added */
+    struct border read_ends[READ_ENDS]; /* a ring: where reads ended, and so where readers go on; no text */
+    uint32_t n_read_ends;
 
     int64_t written_back; /* guarded by append_mu: bytes of the active segment whose write-back was started */
 
@@ -122,7 +125,14 @@ struct place { /* a batch */
 /* First batch of the segment whose last offset is >= offset, looking below position `end`. 1, 0 when there is
  * none, -errno; -EBADMSG: the log is damaged there. */
 int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret);
-/* Header at a position: 0, or -EBADMSG. */
+/* Headers one after the other: small batches come 4 KiB at a time. Begins with at = n = 0. 0, or -EBADMSG. */
+struct header_window {
+    int64_t at, n;
+    uint8_t p[4096];
+};
+int header_window_get(struct header_window *w, struct segment *s, int64_t position, int64_t end,
+                      struct batch_header *ret);
+/* One header. */
 int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t end,
                    struct batch_header *ret);
 /* The whole batch into b (emptied first). */

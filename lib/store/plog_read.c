@@ -9,6 +9,8 @@
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
 
+#define WALK_BATCHES 16 /* as many headers are cheaper than a search in the index */
+
 struct read_view {          /* what was true under mu */
     struct segment *seg;    /* a reference */
     int64_t start_position; /* -1: to be located */
@@ -16,11 +18,24 @@ struct read_view {          /* what was true under mu */
     int64_t size;           /* bytes of the segment */
 };
 
+/* Where the batch at `offset` begins, if that is remembered; -1. Under mu. */
+static int64_t remembered(const struct plog *l, int64_t offset, const struct segment *s)
+{
+    struct border b;
+
+    if (plog_get_border(l, offset, s, &b))
+        return b.position;
+    for (uint32_t i = 0; i < MIN(l->n_read_ends, (uint32_t)READ_ENDS); i++) {
+        if (l->read_ends[i].offset == offset && l->read_ends[i].segment == s->base)
+            return l->read_ends[i].position;
+    }
+    return -1;
+}
+
 /* Picks the segment; false when there is nothing to read in [offset, limit). Under mu. */
 static bool view_take(struct plog *l, int64_t *offset, int64_t limit, struct read_view *ret)
 {
     int i = plog_find_segment(l, *offset);
-    struct border b;
 
     /* A sealed segment may end before the next one begins: compaction and damage leave such gaps. */
     if (l->segs[i]->known && *offset >= l->segs[i]->sum.end_offset && i + 1 < l->n_segs)
@@ -30,10 +45,8 @@ static bool view_take(struct plog *l, int64_t *offset, int64_t limit, struct rea
     struct segment *s = l->segs[i];
     ret->seg = segment_ref(s);
     ret->size = s->sum.size;
-    ret->start_position = *offset <= s->base ? 0 : plog_get_border(l, *offset, s, &b) ? b.position : -1;
-    ret->end_position = limit >= plog_segment_end(l, i)    ? s->sum.size
-                        : plog_get_border(l, limit, s, &b) ? b.position
-                                                           : -1;
+    ret->start_position = *offset <= s->base ? 0 : remembered(l, *offset, s);
+    ret->end_position = limit >= plog_segment_end(l, i) ? s->sum.size : remembered(l, limit, s);
     return true;
 }
 
@@ -63,31 +76,57 @@ static int find_start(struct plog *l, struct read_view *v, int64_t offset, struc
     return plog_locate(l, v->seg, offset, v->size, ret);
 }
 
+static void remember_end(struct plog *l, const struct segment *s, const struct place *next)
+{
+    pthread_mutex_lock(&l->mu);
+    l->read_ends[l->n_read_ends++ % READ_ENDS] = (struct border){
+        .offset = next->h.base_offset,
+        .segment = s->base,
+        .position = next->position,
+    };
+    pthread_mutex_unlock(&l->mu);
+}
+
+/* Through the index to a batch at or below position `want`, unless it is only a few batches from here. */
+static void skip_towards(struct plog *l, struct segment *s, struct header_window *w, int64_t want,
+                         int64_t end, struct place *at)
+{
+    uint8_t e[ENTRY_BYTES_MAX];
+    struct place there;
+    int32_t i;
+
+    if (want - at->position <= WALK_BATCHES * batch_size(&at->h) ||
+        entries_floor(&s->index, &l->mu, INDEX_POSITION, want, e, &i) != 1)
+        return;
+    there.position = entry_key_get(e, INDEX_POSITION);
+    /* When the index lies, walking from here is only slower. */
+    if (there.position > at->position && header_window_get(w, s, there.position, end, &there.h) == 0 &&
+        batch_last_offset(&there.h) == s->base + entry_key_get(e, INDEX_OFFSET))
+        *at = there;
+}
+
 /* Largest batch border in (start, want], or `start` when the first batch is larger already. */
 static int find_border_below(struct plog *l, struct segment *s, const struct place *start, int64_t want,
                              int64_t end, int64_t *ret)
 {
-    uint8_t e[ENTRY_BYTES_MAX];
+    struct header_window w;
     struct place at = *start;
-    int32_t i;
-    int rc = entries_floor(&s->index, &l->mu, INDEX_POSITION, want, e, &i);
+    int rc = 0;
 
-    if (rc == 1 && entry_key_get(e, INDEX_POSITION) > start->position) {
-        at.position = entry_key_get(e, INDEX_POSITION);
-        rc = plog_header_at(l, s, at.position, end, &at.h);
-        if (rc < 0 || batch_last_offset(&at.h) != s->base + entry_key_get(e, INDEX_OFFSET))
-            at = *start; /* the index lies; walking from the start is only slower */
-    }
+    w.at = w.n = 0;
+    skip_towards(l, s, &w, want, end, &at);
     while (at.position + batch_size(&at.h) <= want) {
         at.position += batch_size(&at.h);
         if (at.position >= end)
             break;
-        rc = plog_header_at(l, s, at.position, end, &at.h);
+        rc = header_window_get(&w, s, at.position, end, &at.h);
         if (rc == -EBADMSG)
             break; /* damage: what is before it can be had */
         if (rc < 0)
             return rc;
     }
+    if (rc == 0 && at.position < end)
+        remember_end(l, s, &at);
     *ret = at.position;
     return 0;
 }

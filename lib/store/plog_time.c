@@ -83,10 +83,12 @@ static int time_floor(struct plog *l, const struct time_view *v, int64_t ts, int
 static int find_in_segment(struct plog *l, const struct time_view *v, int64_t ts, int64_t from, int64_t limit,
                            struct record *ret)
 {
+    struct header_window w;
     struct place at;
     int64_t begin;
     int rc = time_floor(l, v, ts, &begin);
 
+    w.at = w.n = 0;
     if (rc == -EBADMSG) {
         rc = plog_repair_segment(l, v->seg);
         if (rc == 0)
@@ -103,7 +105,7 @@ static int find_in_segment(struct plog *l, const struct time_view *v, int64_t ts
         at.position += batch_size(&at.h);
         if (at.position >= v->size)
             return 0;
-        rc = plog_header_at(l, v->seg, at.position, v->size, &at.h);
+        rc = header_window_get(&w, v->seg, at.position, v->size, &at.h);
         rc = rc < 0 ? rc : 1;
     }
     return rc < 0 ? rc : 0;
@@ -149,9 +151,11 @@ int plog_find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offse
 static int max_by_headers(struct plog *l, const struct time_view *v, int64_t from, int64_t limit,
                           int64_t *ret_ts, int64_t *ret_offset)
 {
+    struct header_window w;
     struct place at;
     int rc = plog_locate(l, v->seg, from, v->size, &at);
 
+    w.at = w.n = 0;
     *ret_ts = *ret_offset = -1;
     while (rc == 1 && at.h.base_offset < limit) {
         if (at.h.max_timestamp > *ret_ts && !batch_is_control(&at.h)) {
@@ -161,7 +165,7 @@ static int max_by_headers(struct plog *l, const struct time_view *v, int64_t fro
         at.position += batch_size(&at.h);
         if (at.position >= v->size)
             break;
-        rc = plog_header_at(l, v->seg, at.position, v->size, &at.h);
+        rc = header_window_get(&w, v->seg, at.position, v->size, &at.h);
         rc = rc < 0 ? rc : 1;
     }
     return rc < 0 ? rc : 0;

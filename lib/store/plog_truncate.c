@@ -119,7 +119,7 @@ static struct segment **lower_in_memory(struct plog *l, const struct cut *c, int
     segment_reset(c->seg, &c->sum);
     c->seg->flushed = MIN(c->seg->flushed, c->sum.size);
     l->generation++;
-    l->n_borders = 0;
+    l->n_borders = l->n_read_ends = 0;
     l->end_offset = c->sum.end_offset;
     if (l->flushed.sum.end_offset >= c->sum.end_offset || l->flushed.segment > c->seg->base)
         l->flushed = plog_point(l);

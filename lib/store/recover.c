@@ -164,7 +164,9 @@ static int recover(struct recovery *r, bool clean)
     l->start_marker = r->ls.start_marker;
     l->start_offset = MAX(r->have_ckpt ? r->ckpt.start_offset : 0, MAX(r->ls.start_marker, 0));
     r->had_files = r->ls.n_logs > 0;
-    rc = open_segments(r);
+    rc = recovery_read_epochs(r);
+    if (rc == 0)
+        rc = open_segments(r);
     if (rc < 0)
         return rc;
     if (l->n_segs == 0) {
@@ -176,7 +178,7 @@ static int recover(struct recovery *r, bool clean)
     if (rc < 0)
         return rc;
     settle(r);
-    rc = recovery_load_epochs(r);
+    rc = recovery_settle_epochs(r);
     if (rc == 0)
         rc = recovery_load_producers(r);
     r->rec->clean = r->rec->scanned_bytes == 0 && r->rec->cut_bytes == 0;

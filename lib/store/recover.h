@@ -11,7 +11,8 @@ struct recovery {
     struct listing ls;
     struct checkpoint ckpt;
     bool have_ckpt;
-    bool had_files; /* the directory held a log before */
+    bool have_epochs; /* from their file */
+    bool had_files;   /* the directory held a log before */
     int64_t now_ms;
 
     int first;              /* segments before it are taken as they are */
@@ -26,8 +27,10 @@ void recovery_note(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int recovery_scan(struct recovery *r);
 /* recover_cut.c: ends the log at a position of segment i, keeping what is cut off in *.cut files. */
 int recovery_cut(struct recovery *r, int i, int64_t position);
-/* recover_state.c: producers and leader epochs, from their files and from the log. */
-int recovery_load_epochs(struct recovery *r);
+/* recover_state.c: producers and leader epochs, from their files and from the log. The epochs' file is read
+ * before the scan, which adds what it sees; without the file they are rebuilt after it. */
+int recovery_read_epochs(struct recovery *r);
+int recovery_settle_epochs(struct recovery *r);
 int recovery_load_producers(struct recovery *r);
 
 #endif

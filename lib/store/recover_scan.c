@@ -117,6 +117,8 @@ static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan
         rc = segment_write_tails(s, NULL);
     if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
         return rc;
+    if (epochs_assign(&r->l->epochs, it->h.leader_epoch, it->h.base_offset))
+        r->l->epochs_dirty = true;
     segment_add(s, &it->h, batch_text_bytes(&ss->iter, bytes), r->l->cfg.index_interval_bytes);
     return 0;
 }

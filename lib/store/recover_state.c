@@ -7,6 +7,8 @@
 #include "lib/base/check.h"
 #include "lib/store/recover.h"
 
+#define EPOCHS_FILE_MAX (64 << 20)
+
 /* ---- headers of a segment, in order ---- */
 
 typedef void header_fn(struct recovery *r, const struct batch_header *h);
@@ -45,12 +47,12 @@ static int32_t first_epoch(struct recovery *r, struct segment *s)
 }
 
 /* Only segments in which the epoch changes are walked. */
-static int epochs_from_log(struct recovery *r, int first)
+static int epochs_from_log(struct recovery *r)
 {
     struct plog *l = r->l;
     int rc = 0;
 
-    for (int i = first; rc == 0 && i < l->n_segs; i++) {
+    for (int i = 0; rc == 0 && i < l->n_segs; i++) {
         struct segment *s = l->segs[i];
         int32_t here = first_epoch(r, s);
         if (i + 1 < l->n_segs && here >= 0 && here == first_epoch(r, l->segs[i + 1])) {
@@ -63,24 +65,32 @@ static int epochs_from_log(struct recovery *r, int first)
     return rc;
 }
 
-int recovery_load_epochs(struct recovery *r)
+int recovery_read_epochs(struct recovery *r)
 {
     struct plog *l = r->l;
     struct bytebuf b = { 0 };
     char path[PATH_MAX];
 
     plog_path(l, EPOCHS_FILE, path, sizeof path);
-    int rc = io_read_file(l->io, l->dirfd, path, 64 << 20, &b);
-    bool ok = rc == 0 && epochs_decode(slice_of(b.p, b.n), &l->epochs);
+    int rc = io_read_file(l->io, l->dirfd, path, EPOCHS_FILE_MAX, &b);
+    r->have_epochs = rc == 0 && epochs_decode(slice_of(b.p, b.n), &l->epochs);
     bytebuf_done(&b);
-    if (rc < 0 && rc != -ENOENT && rc != -EFBIG)
-        return rc;
-    if (!ok && rc != -ENOENT)
+    if (!r->have_epochs && rc != -ENOENT)
         recovery_note(r, "%s is damaged: rebuilt from the log", EPOCHS_FILE);
+    return rc == -ENOENT || rc == -EFBIG ? 0 : rc;
+}
+
+int recovery_settle_epochs(struct recovery *r)
+{
+    struct plog *l = r->l;
+
     /* An epoch may have begun at the very end and have no record yet. */
     if (epochs_truncate_end(&l->epochs, l->end_offset + 1))
         l->epochs_dirty = true;
-    return epochs_from_log(r, ok ? r->first : 0);
+    if (r->have_epochs || l->size_bytes == 0)
+        return 0;
+    epochs_done(&l->epochs);
+    return epochs_from_log(r);
 }
 
 /* ---- producers ---- */
