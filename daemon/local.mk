@@ -25,6 +25,18 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/server/session.c
 %C%_libklogd_a_SOURCES += %D%/server/request.c %D%/server/request.h
 
+# groups
+%C%_libklogd_a_SOURCES += %D%/group/group.c %D%/group/group.h %D%/group/group_int.h
+%C%_libklogd_a_SOURCES += %D%/group/group_join.c
+%C%_libklogd_a_SOURCES += %D%/group/group_member.c
+%C%_libklogd_a_SOURCES += %D%/group/group_pending.c
+%C%_libklogd_a_SOURCES += %D%/group/group_protocol.c
+%C%_libklogd_a_SOURCES += %D%/group/group_rebalance.c
+%C%_libklogd_a_SOURCES += %D%/group/group_sync.c
+%C%_libklogd_a_SOURCES += %D%/group/group_topics.c %D%/group/group_topics.h
+%C%_libklogd_a_SOURCES += %D%/group/committed.c %D%/group/committed.h
+%C%_libklogd_a_SOURCES += %D%/group/group_log.c %D%/group/group_log.h
+
 # requests
 %C%_libklogd_a_SOURCES += %D%/api/api.c %D%/api/api.h
 %C%_libklogd_a_SOURCES += %D%/api/admin.c %D%/api/admin.h

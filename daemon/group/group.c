@@ -18,7 +18,7 @@
 
 #define TO(s) (1u << GROUP_##s)
 static const uint8_t group_next[GROUP_STATES] = {
-    [GROUP_EMPTY] = TO(PREPARING) | TO(STABLE) | TO(DEAD),          /* STABLE: restored from the log */
+    [GROUP_EMPTY] = TO(PREPARING) | TO(STABLE) | TO(DEAD), /* STABLE: restored from the log */
     [GROUP_PREPARING] = TO(COMPLETING) | TO(EMPTY) | TO(DEAD),
     [GROUP_COMPLETING] = TO(STABLE) | TO(PREPARING) | TO(DEAD),
     [GROUP_STABLE] = TO(PREPARING) | TO(DEAD),
@@ -49,6 +49,22 @@ void group_move(struct group *g, enum group_state to)
                          (g->leader != NULL && group_member_find(g, g->leader) != NULL));
 }
 
+int64_t group_persist(struct group *g)
+{
+    g->env->persist(g, ++g->persist_seq);
+    return g->persist_seq;
+}
+
+/* Written or not: only those whom exactly this record concerns hear of it. */
+void group_persisted(struct group *g, int64_t seq, enum kerr err, int64_t now_ms)
+{
+    KCHECK(seq > 0 && seq <= g->persist_seq);
+    if (g->state == GROUP_STABLE)
+        group_returns_persisted(g, seq, err, now_ms);
+    else if (g->state == GROUP_COMPLETING && seq == g->assigning_seq)
+        group_assignment_persisted(g, err, now_ms);
+}
+
 struct group *group_new(const char *id, const struct group_env *env, void *user)
 {
     struct group *g = xcalloc(1, sizeof *g);
@@ -59,20 +75,20 @@ struct group *group_new(const char *id, const struct group_env *env, void *user)
     g->state = GROUP_EMPTY;
     g->state_since_ms = env->wall_ms(g);
     g->initial_left_ms = -1;
+    g->due_ms = INT64_MAX;
     return g;
 }
 
 void group_free(struct group *g)
 {
     struct group_member *m, *next;
-    struct group_pending *p, *next_pending;
 
     if (g == NULL)
         return;
-    HASH_ITER(hh, g->members, m, next)
+    HASH_ITER (hh, g->members, m, next)
         group_member_remove(g, m);
-    HASH_ITER(hh, g->pending, p, next_pending)
-        group_pending_remove(g, p->id);
+    group_pending_expire(g, INT64_MAX);
+    KCHECK(g->offers == NULL && g->statics == NULL && g->n_parked_joins == 0);
     free(g->id);
     free(g->protocol_type);
     free(g->protocol);
@@ -98,19 +114,19 @@ enum kerr group_heartbeat(struct group *g, const char *member_id, const char *in
     if (generation != g->generation)
         return KERR_ILLEGAL_GENERATION;
     KCHECK(g->state != GROUP_EMPTY);
-    group_member_alive(m, now_ms);
+    group_member_alive(g, m, now_ms);
     return g->state == GROUP_PREPARING ? KERR_REBALANCE_IN_PROGRESS : KERR_NONE;
 }
 
-enum kerr group_may_commit(struct group *g, const char *member_id, const char *instance_id, int32_t generation,
-                           int64_t now_ms)
+enum kerr group_may_commit(struct group *g, const char *member_id, const char *instance_id,
+                           int32_t generation, int64_t now_ms)
 {
     struct group_member *m;
 
     if (g->state == GROUP_DEAD)
         return KERR_COORDINATOR_NOT_AVAILABLE;
     if (generation < 0 && g->state == GROUP_EMPTY)
-        return KERR_NONE;                       /* a simple consumer, or a tool */
+        return KERR_NONE; /* a simple consumer, or a tool */
     enum kerr err = group_member_check(g, member_id, instance_id, &m);
     if (err != KERR_NONE)
         return err;
@@ -118,7 +134,7 @@ enum kerr group_may_commit(struct group *g, const char *member_id, const char *i
         return KERR_ILLEGAL_GENERATION;
     if (g->state == GROUP_COMPLETING)
         return KERR_REBALANCE_IN_PROGRESS;
-    group_member_alive(m, now_ms);
+    group_member_alive(g, m, now_ms);
     return KERR_NONE;
 }
 
@@ -129,7 +145,7 @@ enum kerr group_leave(struct group *g, const char *member_id, const char *instan
     if (g->state == GROUP_DEAD)
         return KERR_COORDINATOR_NOT_AVAILABLE;
     if (instance_id == NULL && group_pending_remove(g, member_id)) {
-        group_try_complete_join(g, now_ms);     /* it may have been the last one waited for */
+        group_try_complete_join(g, now_ms); /* it may have been the last one waited for */
         return KERR_NONE;
     }
     if (instance_id != NULL && member_id[0] == '\0') {
@@ -147,38 +163,35 @@ enum kerr group_leave(struct group *g, const char *member_id, const char *instan
 
 /* ---- time ---- */
 
-/* Old members live while a request of theirs is parked; a new one has new_member_timeout_ms for its first join. */
+/* Old members live while a request of theirs is parked; a new one has new_member_timeout_ms for its first
+ * join. */
 static bool member_can_expire(const struct group_member *m)
 {
     return m->is_new || (m->parked_join == NULL && m->parked_sync == NULL);
 }
 
+void group_due_at(struct group *g, int64_t due_ms)
+{
+    g->due_ms = MIN(g->due_ms, due_ms);
+}
+
 int64_t group_due_ms(const struct group *g)
 {
-    int64_t due = INT64_MAX;
+    return g->due_ms;
+}
+
+static int64_t group_next_due_ms(const struct group *g)
+{
+    int64_t due = group_pending_due_ms(g);
 
     for (const struct group_member *m = g->members; m != NULL; m = m->hh.next)
         if (member_can_expire(m))
             due = MIN(due, m->session_due_ms);
-    for (const struct group_pending *p = g->pending; p != NULL; p = p->hh.next)
-        due = MIN(due, p->due_ms);
     if (g->rebalance_due_ms != 0)
         due = MIN(due, g->rebalance_due_ms);
     if (g->sync_due_ms != 0)
         due = MIN(due, g->sync_due_ms);
     return due;
-}
-
-static void group_expire_pending(struct group *g, int64_t now_ms)
-{
-    struct group_pending *p, *next;
-    bool any = false;
-
-    HASH_ITER(hh, g->pending, p, next)
-        if (p->due_ms <= now_ms)
-            any |= group_pending_remove(g, p->id);
-    if (any)
-        group_try_complete_join(g, now_ms);
 }
 
 static struct group_member *group_first_expired(const struct group *g, int64_t now_ms)
@@ -206,7 +219,7 @@ static void group_expire_syncs(struct group *g, int64_t now_ms)
     if (g->sync_due_ms == 0 || g->sync_due_ms > now_ms)
         return;
     g->sync_due_ms = 0;
-    HASH_ITER(hh, g->members, m, next)
+    HASH_ITER (hh, g->members, m, next)
         if (m->awaits_sync) {
             KCHECK(m->parked_sync == NULL);
             group_member_remove(g, m);
@@ -218,23 +231,26 @@ static void group_expire_syncs(struct group *g, int64_t now_ms)
 
 void group_tick(struct group *g, int64_t now_ms)
 {
-    if (g->state == GROUP_DEAD)
+    if (g->state == GROUP_DEAD || now_ms < g->due_ms)
         return;
-    group_expire_pending(g, now_ms);
+    if (group_pending_expire(g, now_ms))
+        group_try_complete_join(g, now_ms);
     group_expire_members(g, now_ms);
     group_expire_syncs(g, now_ms);
     group_rebalance_tick(g, now_ms);
+    g->due_ms = group_next_due_ms(g);
 }
 
 void group_unload(struct group *g, enum kerr err)
 {
     for (struct group_member *m = g->members; m != NULL; m = m->hh.next) {
         if (m->parked_join != NULL)
-            group_answer_join_error(g, take(&m->parked_join), err, m->id);
+            group_answer_join_error(g, group_unpark_join(g, m), err, m->id);
         if (m->parked_sync != NULL)
             group_answer_sync(g, m, take(&m->parked_sync), err);
     }
     g->rebalance_due_ms = g->sync_due_ms = 0;
+    g->due_ms = INT64_MAX;
     if (g->state != GROUP_DEAD)
         group_move(g, GROUP_DEAD);
 }
@@ -263,11 +279,11 @@ void group_restore_member(struct group *g, const struct group_join *as, const vo
     struct group_member *m = group_member_add(g, as, as->member_id, now_ms);
 
     m->is_new = false;
-    group_member_alive(m, now_ms);
+    group_member_alive(g, m, now_ms);
     group_member_assign(m, assignment, assignment_bytes);
 }
 
-void group_restored(struct group *g)
+void group_restored(struct group *g, int64_t now_ms)
 {
     int64_t since = g->state_since_ms;
 
@@ -279,4 +295,6 @@ void group_restored(struct group *g)
         group_move(g, GROUP_STABLE);
     }
     g->state_since_ms = since;
+    if (group_n_members(g) > g->env->size_max)
+        group_prepare(g, now_ms);
 }

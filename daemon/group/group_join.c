@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JoinGroup: who is this, may it join, and does its joining start a rebalance? */
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/group/group_int.h"
@@ -13,25 +14,20 @@ void group_answer_join_error(struct group *g, void *waiter, enum kerr err, const
     g->env->answer_join(g, waiter, &a);
 }
 
-static bool member_leads(const struct group *g, const struct group_member *m)
-{
-    return g->leader != NULL && strcmp(g->leader, m->id) == 0;
-}
-
 /* The current generation's answer; only the leader learns who the members are. */
-void group_answer_join(struct group *g, struct group_member *m, void *waiter, bool skip_assignment)
+void group_answer_join(struct group *g, struct group_member *m, void *waiter)
 {
     struct group_join_answer a = {
         .err = KERR_NONE,
         .generation = g->generation,
         .protocol_type = g->protocol_type,
         .protocol = g->protocol,
-        .leader = g->leader != NULL ? g->leader : "",
-        .skip_assignment = skip_assignment,
+        .leader = g->leader,
         .member_id = m->id,
-        .members_of = member_leads(g, m) ? g : NULL,
+        .members_of = group_member_leads(g, m) ? g : NULL,
     };
 
+    KINVARIANT("G3", g->leader != NULL);
     g->env->answer_join(g, waiter, &a);
 }
 
@@ -43,7 +39,8 @@ static void join_and_rebalance(struct group *g, struct group_member *m, void *wa
     group_try_complete_join(g, now_ms);
 }
 
-static void join_new_member(struct group *g, const struct group_join *rq, const char *id, void *waiter, int64_t now_ms)
+static void join_new_member(struct group *g, const struct group_join *rq, const char *id, void *waiter,
+                            int64_t now_ms)
 {
     struct group_member *m = group_member_add(g, rq, id, now_ms);
 
@@ -52,60 +49,98 @@ static void join_new_member(struct group *g, const struct group_join *rq, const 
     join_and_rebalance(g, m, waiter, now_ms);
 }
 
-static void join_updated_member(struct group *g, struct group_member *m, const struct group_join *rq, void *waiter,
-                                int64_t now_ms)
+static void join_updated_member(struct group *g, struct group_member *m, const struct group_join *rq,
+                                void *waiter, int64_t now_ms)
 {
-    group_member_update(m, rq);
-    group_member_alive(m, now_ms);
+    group_member_update(g, m, rq);
+    group_member_alive(g, m, now_ms);
     join_and_rebalance(g, m, waiter, now_ms);
 }
 
-/* KIP-345: a known instance came back without an id. Whoever used the old id is fenced. */
-static void join_static_again(struct group *g, struct group_member *m, const struct group_join *rq, void *waiter,
-                              int64_t now_ms)
+/* ---- KIP-345: a known instance comes back without an id ---- */
+
+void group_return_forget(struct group_member *m)
+{
+    m->return_seq = 0;
+    free(m->former_id);
+    m->former_id = NULL;
+}
+
+/* Nothing changes for the others, so there is no rebalance; but the new id must be durable before the member
+ * uses it, or a restarted coordinator would fence it. */
+static void return_quietly(struct group *g, struct group_member *m, const struct group_join *rq,
+                           const char *former_id, void *waiter)
+{
+    group_park_join(g, m, waiter);
+    m->former_id = xstrdup(former_id);
+    m->can_skip_assignment = rq->can_skip_assignment;
+    m->return_seq = group_persist(g);
+}
+
+/* An old client that sees itself leading would assign anew, and nobody would get that: so it is told its
+ * former id as leader. A new one is told to skip the assignment (KIP-814). */
+static void answer_return(struct group *g, struct group_member *m)
+{
+    bool leads = group_member_leads(g, m);
+    bool skips = leads && m->can_skip_assignment;
+    CLEANUP(freep) char *former_id = take(&m->former_id);
+    struct group_join_answer a = {
+        .err = KERR_NONE,
+        .generation = g->generation,
+        .protocol_type = g->protocol_type,
+        .protocol = g->protocol,
+        .leader = leads && !skips ? former_id : g->leader,
+        .skip_assignment = skips,
+        .member_id = m->id,
+        .members_of = skips ? g : NULL,
+    };
+
+    g->env->answer_join(g, group_unpark_join(g, m), &a);
+}
+
+void group_returns_persisted(struct group *g, int64_t seq, enum kerr err, int64_t now_ms)
+{
+    for (struct group_member *m = g->members; m != NULL; m = m->hh.next) {
+        if (m->return_seq != seq)
+            continue;
+        KINVARIANT("G2", m->parked_join != NULL);
+        group_member_alive(g, m, now_ms);
+        if (err == KERR_NONE)
+            answer_return(g, m);
+        else
+            group_answer_join_error(g, group_unpark_join(g, m), err, "");
+    }
+}
+
+/* Whoever used the former id is fenced. */
+static void join_static_again(struct group *g, struct group_member *m, const struct group_join *rq,
+                              void *waiter, int64_t now_ms)
 {
     if (m->parked_join != NULL)
-        group_answer_join_error(g, m->parked_join, KERR_FENCED_INSTANCE_ID, m->id);
+        group_answer_join_error(g, group_unpark_join(g, m), KERR_FENCED_INSTANCE_ID, m->id);
     if (m->parked_sync != NULL)
-        group_answer_sync(g, m, m->parked_sync, KERR_FENCED_INSTANCE_ID);
-    m->parked_join = m->parked_sync = NULL;
+        group_answer_sync(g, m, take(&m->parked_sync), KERR_FENCED_INSTANCE_ID);
 
-    bool led = member_leads(g, m);
-    CLEANUP(freep) char *old_id = xstrdup(m->id);
+    CLEANUP(freep) char *former_id = xstrdup(m->id);
     group_member_rename(g, m, rq->new_member_id);
-
     if (g->state != GROUP_STABLE) {
         join_updated_member(g, m, rq, waiter, now_ms);
         return;
     }
-    CLEANUP(freep) char *before = g->protocol != NULL ? xstrdup(g->protocol) : NULL;
-    bool same = group_member_same_protocols(m, rq);
-    group_member_update(m, rq);
-    group_member_alive(m, now_ms);
-    CLEANUP(freep) char *after = group_protocol_choose(g);
-    if (before == NULL || strcmp(before, after) != 0 || (led && !same)) {
+    group_member_update(g, m, rq);
+    group_member_alive(g, m, now_ms);
+    CLEANUP(freep) char *next = group_protocol_choose(g);
+    if (g->protocol != NULL && strcmp(g->protocol, next) == 0)
+        return_quietly(g, m, rq, former_id, waiter);
+    else
         join_and_rebalance(g, m, waiter, now_ms);
-        return;
-    }
-    /* Nothing changes for the others: no rebalance. An old client that sees itself leading would assign anew, so it
-     * is told the old id as leader; a new one is told to skip the assignment (KIP-814). */
-    struct group_join_answer a = {
-        .generation = g->generation,
-        .protocol_type = g->protocol_type,
-        .protocol = g->protocol,
-        .leader = led && !rq->can_skip_assignment ? old_id : g->leader,
-        .skip_assignment = led && rq->can_skip_assignment,
-        .member_id = m->id,
-        .members_of = led && rq->can_skip_assignment ? g : NULL,
-    };
-    g->env->persist(g);
-    g->env->answer_join(g, waiter, &a);
 }
 
-static void join_without_id(struct group *g, const struct group_join *rq, void *waiter, int64_t now_ms)
-{
-    struct group_member *known = rq->instance_id != NULL ? group_static_find(g, rq->instance_id) : NULL;
+/* ---- the request ---- */
 
+static void join_without_id(struct group *g, const struct group_join *rq, struct group_member *known,
+                            void *waiter, int64_t now_ms)
+{
     if (known != NULL) {
         join_static_again(g, known, rq, waiter, now_ms);
     } else if (rq->instance_id == NULL && rq->id_required) {
@@ -116,17 +151,18 @@ static void join_without_id(struct group *g, const struct group_join *rq, void *
     }
 }
 
-/* A member the group knows; by state: docs say which answers repeat and which start a rebalance. */
-static void join_known_member(struct group *g, struct group_member *m, const struct group_join *rq, void *waiter,
-                              int64_t now_ms)
+/* A member that lost its answer gets it again; only news, or the leader's own wish, start a rebalance. */
+static void join_known_member(struct group *g, struct group_member *m, const struct group_join *rq,
+                              void *waiter, int64_t now_ms)
 {
     bool same = group_member_same_protocols(m, rq);
-    bool repeat = same && (g->state == GROUP_COMPLETING || (g->state == GROUP_STABLE && !member_leads(g, m)));
+    bool repeat =
+        same && (g->state == GROUP_COMPLETING || (g->state == GROUP_STABLE && !group_member_leads(g, m)));
 
     KCHECK(g->state == GROUP_PREPARING || g->state == GROUP_COMPLETING || g->state == GROUP_STABLE);
     if (repeat) {
-        group_member_alive(m, now_ms);
-        group_answer_join(g, m, waiter, false);
+        group_member_alive(g, m, now_ms);
+        group_answer_join(g, m, waiter);
         return;
     }
     join_updated_member(g, m, rq, waiter, now_ms);
@@ -147,26 +183,33 @@ static void join_with_id(struct group *g, const struct group_join *rq, void *wai
         join_known_member(g, m, rq, waiter, now_ms);
 }
 
-static bool group_is_full(const struct group *g, const struct group_join *rq)
+/* While a group rebalances, those who have joined count, so that a group that is too large loses those who
+ * come last. */
+static bool group_has_room(const struct group *g, const struct group_member *self)
 {
-    if (group_member_find(g, rq->member_id) != NULL)
-        return false;
-    if (rq->instance_id != NULL && group_static_find(g, rq->instance_id) != NULL)
-        return false;
-    return group_n_members(g) >= g->env->size_max;
+    if (g->state == GROUP_PREPARING)
+        return (self != NULL && self->parked_join != NULL) || g->n_parked_joins < g->env->size_max;
+    return self != NULL || group_n_members(g) < g->env->size_max;
 }
 
 void group_join(struct group *g, const struct group_join *rq, void *waiter, int64_t now_ms)
 {
+    struct group_member *self = rq->member_id[0] != '\0'  ? group_member_find(g, rq->member_id)
+                                : rq->instance_id != NULL ? group_static_find(g, rq->instance_id)
+                                                          : NULL;
+
     KCHECK(waiter != NULL);
-    if (g->state == GROUP_DEAD)
+    if (g->state == GROUP_DEAD) {
         group_answer_join_error(g, waiter, KERR_COORDINATOR_NOT_AVAILABLE, rq->member_id);
-    else if (group_is_full(g, rq))
-        group_answer_join_error(g, waiter, KERR_GROUP_MAX_SIZE_REACHED, rq->member_id);
-    else if (!group_protocols_fit(g, rq))
+    } else if (!group_has_room(g, self)) {
+        group_answer_join_error(g, waiter, KERR_GROUP_MAX_SIZE_REACHED, "");
+        if (self != NULL)
+            group_expel(g, self, KERR_GROUP_MAX_SIZE_REACHED, now_ms);
+    } else if (!group_protocols_fit(g, rq, self)) {
         group_answer_join_error(g, waiter, KERR_INCONSISTENT_GROUP_PROTOCOL, rq->member_id);
-    else if (rq->member_id[0] == '\0')
-        join_without_id(g, rq, waiter, now_ms);
-    else
+    } else if (rq->member_id[0] == '\0') {
+        join_without_id(g, rq, self, waiter, now_ms);
+    } else {
         join_with_id(g, rq, waiter, now_ms);
+    }
 }

@@ -20,8 +20,25 @@ static int32_t group_rebalance_timeout_ms(const struct group *g)
 void group_park_join(struct group *g, struct group_member *m, void *waiter)
 {
     if (m->parked_join != NULL)
-        group_answer_join_error(g, take(&m->parked_join), KERR_REBALANCE_IN_PROGRESS, m->id);
+        group_answer_join_error(g, group_unpark_join(g, m), KERR_REBALANCE_IN_PROGRESS, m->id);
     m->parked_join = waiter;
+    g->n_parked_joins++;
+}
+
+void *group_unpark_join(struct group *g, struct group_member *m)
+{
+    void *waiter = take(&m->parked_join);
+
+    g->n_parked_joins -= waiter != NULL;
+    KINVARIANT("G5", g->n_parked_joins >= 0);
+    group_return_forget(m);
+    return waiter;
+}
+
+static void group_rebalance_due_at(struct group *g, int64_t due_ms)
+{
+    g->rebalance_due_ms = due_ms;
+    group_due_at(g, due_ms);
 }
 
 /* KIP-134: the first members of an empty group wait a little for others, so that they share one rebalance. */
@@ -32,7 +49,7 @@ static void group_set_initial_delay(struct group *g, int64_t now_ms)
 
     g->initial_left_ms = timeout - delay;
     g->joined_in_delay = false;
-    g->rebalance_due_ms = now_ms + delay;
+    group_rebalance_due_at(g, now_ms + delay);
 }
 
 void group_prepare(struct group *g, int64_t now_ms)
@@ -40,25 +57,24 @@ void group_prepare(struct group *g, int64_t now_ms)
     bool was_empty = g->state == GROUP_EMPTY;
 
     if (g->state == GROUP_COMPLETING)
-        group_syncs_fail(g, KERR_REBALANCE_IN_PROGRESS);
+        group_syncs_fail(g, KERR_REBALANCE_IN_PROGRESS, now_ms);
     g->sync_due_ms = 0;
-    for (struct group_member *m = g->members; m != NULL; m = m->hh.next)
+    for (struct group_member *m = g->members; m != NULL; m = m->hh.next) {
         m->awaits_sync = false;
+        group_return_forget(m); /* it has joined the new generation instead */
+    }
     if (g->state != GROUP_PREPARING)
         group_move(g, GROUP_PREPARING);
     if (was_empty && g->env->initial_delay_ms > 0)
         group_set_initial_delay(g, now_ms);
     else
-        g->rebalance_due_ms = now_ms + group_rebalance_timeout_ms(g);
+        group_rebalance_due_at(g, now_ms + group_rebalance_timeout_ms(g));
     group_try_complete_join(g, now_ms);
 }
 
 static bool all_have_joined(const struct group *g)
 {
-    for (const struct group_member *m = g->members; m != NULL; m = m->hh.next)
-        if (m->parked_join == NULL)
-            return false;
-    return g->pending == NULL;
+    return g->n_parked_joins == group_n_members(g) && g->pending == NULL;
 }
 
 /* Dynamic members that did not come back are gone; static ones stay until their session ends (KIP-345). */
@@ -66,7 +82,7 @@ static void group_drop_stragglers(struct group *g)
 {
     struct group_member *m, *next;
 
-    HASH_ITER(hh, g->members, m, next)
+    HASH_ITER (hh, g->members, m, next)
         if (m->parked_join == NULL && m->instance_id == NULL)
             group_member_remove(g, m);
 }
@@ -93,7 +109,7 @@ static void group_become_empty(struct group *g)
     free(g->protocol);
     g->protocol = NULL;
     group_move(g, GROUP_EMPTY);
-    g->env->persist(g);
+    group_persist(g);
 }
 
 static void group_answer_all_joins(struct group *g, int64_t now_ms)
@@ -103,8 +119,8 @@ static void group_answer_all_joins(struct group *g, int64_t now_ms)
             continue;
         m->is_new = false;
         m->awaits_sync = true;
-        group_member_alive(m, now_ms);
-        group_answer_join(g, m, take(&m->parked_join), false);
+        group_member_alive(g, m, now_ms);
+        group_answer_join(g, m, group_unpark_join(g, m));
     }
 }
 
@@ -118,8 +134,8 @@ static void group_complete_join(struct group *g, int64_t now_ms)
         group_become_empty(g);
         return;
     }
-    if (!group_elect_leader(g)) {               /* wait for one of the static members, or for their sessions to end */
-        g->rebalance_due_ms = now_ms + MAX(group_rebalance_timeout_ms(g), 1);
+    if (!group_elect_leader(g)) { /* wait for one of the static members, or for their sessions to end */
+        group_rebalance_due_at(g, now_ms + MAX(group_rebalance_timeout_ms(g), 1));
         return;
     }
     g->generation++;
@@ -127,13 +143,14 @@ static void group_complete_join(struct group *g, int64_t now_ms)
     g->protocol = group_protocol_choose(g);
     group_move(g, GROUP_COMPLETING);
     g->sync_due_ms = now_ms + group_rebalance_timeout_ms(g);
+    group_due_at(g, g->sync_due_ms);
     group_answer_all_joins(g, now_ms);
 }
 
 void group_try_complete_join(struct group *g, int64_t now_ms)
 {
     if (g->state != GROUP_PREPARING || g->initial_left_ms >= 0)
-        return;                                 /* the initial delay is waited out, whoever is here */
+        return; /* the initial delay is waited out, whoever is here */
     if (all_have_joined(g))
         group_complete_join(g, now_ms);
 }
@@ -146,7 +163,7 @@ void group_rebalance_tick(struct group *g, int64_t now_ms)
         int64_t more = MIN(g->env->initial_delay_ms, g->initial_left_ms);
         g->initial_left_ms -= more;
         g->joined_in_delay = false;
-        g->rebalance_due_ms = now_ms + more;
+        group_rebalance_due_at(g, now_ms + more);
         return;
     }
     group_complete_join(g, now_ms);
@@ -156,12 +173,12 @@ void group_rebalance_tick(struct group *g, int64_t now_ms)
 void group_expel(struct group *g, struct group_member *m, enum kerr err, int64_t now_ms)
 {
     if (m->parked_join != NULL)
-        group_answer_join_error(g, take(&m->parked_join), err, m->id);
+        group_answer_join_error(g, group_unpark_join(g, m), err, "");
     if (m->parked_sync != NULL)
         group_answer_sync(g, m, take(&m->parked_sync), err);
     group_member_remove(g, m);
     if (g->state == GROUP_STABLE || g->state == GROUP_COMPLETING)
         group_prepare(g, now_ms);
     else
-        group_try_complete_join(g, now_ms);     /* it may have been the last one waited for */
+        group_try_complete_join(g, now_ms); /* it may have been the last one waited for */
 }

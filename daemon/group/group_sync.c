@@ -26,13 +26,21 @@ static void answer_sync_error(struct group *g, void *waiter, enum kerr err)
     g->env->answer_sync(g, waiter, &a);
 }
 
-void group_syncs_fail(struct group *g, enum kerr err)
+/* A parked member could not expire: its session begins anew. */
+static void member_unpark_sync(struct group *g, struct group_member *m, enum kerr err, int64_t now_ms)
 {
-    g->persisting = false;
+    if (m->parked_sync == NULL)
+        return;
+    group_member_alive(g, m, now_ms);
+    group_answer_sync(g, m, take(&m->parked_sync), err);
+}
+
+void group_syncs_fail(struct group *g, enum kerr err, int64_t now_ms)
+{
+    g->assigning_seq = 0;
     for (struct group_member *m = g->members; m != NULL; m = m->hh.next) {
         group_member_assign(m, NULL, 0);
-        if (m->parked_sync != NULL)
-            group_answer_sync(g, m, take(&m->parked_sync), err);
+        member_unpark_sync(g, m, err, now_ms);
     }
 }
 
@@ -44,7 +52,7 @@ static bool named_otherwise(const char *asked, const char *have)
 static void sync_take_assignments(struct group *g, const struct group_sync *rq)
 {
     for (struct group_member *m = g->members; m != NULL; m = m->hh.next)
-        group_member_assign(m, NULL, 0);        /* whom the leader forgot gets nothing */
+        group_member_assign(m, NULL, 0); /* whom the leader forgot gets nothing */
     for (int32_t i = 0; i < rq->n_assignments; i++) {
         struct group_member *m = NULL;
         if (rq->member_ids[i].n > 0)
@@ -60,10 +68,9 @@ static void sync_park(struct group *g, struct group_member *m, const struct grou
         group_answer_sync(g, m, take(&m->parked_sync), KERR_REBALANCE_IN_PROGRESS);
     m->parked_sync = waiter;
     m->awaits_sync = false;
-    if (strcmp(g->leader, m->id) == 0 && !g->persisting) {
+    if (group_member_leads(g, m) && g->assigning_seq == 0) {
         sync_take_assignments(g, rq);
-        g->persisting = true;
-        g->env->persist(g);
+        g->assigning_seq = group_persist(g);
     }
 }
 
@@ -79,8 +86,8 @@ void group_sync(struct group *g, const struct group_sync *rq, void *waiter, int6
     enum kerr err = group_member_check(g, rq->member_id, rq->instance_id, &m);
     if (err == KERR_NONE && rq->generation != g->generation)
         err = KERR_ILLEGAL_GENERATION;
-    if (err == KERR_NONE && (named_otherwise(rq->protocol_type, g->protocol_type) ||
-                             named_otherwise(rq->protocol, g->protocol)))
+    if (err == KERR_NONE &&
+        (named_otherwise(rq->protocol_type, g->protocol_type) || named_otherwise(rq->protocol, g->protocol)))
         err = KERR_INCONSISTENT_GROUP_PROTOCOL;
     if (err == KERR_NONE && g->state == GROUP_PREPARING)
         err = KERR_REBALANCE_IN_PROGRESS;
@@ -89,7 +96,7 @@ void group_sync(struct group *g, const struct group_sync *rq, void *waiter, int6
         return;
     }
     KCHECK(g->state == GROUP_COMPLETING || g->state == GROUP_STABLE);
-    group_member_alive(m, now_ms);
+    group_member_alive(g, m, now_ms);
     if (g->state == GROUP_STABLE) {
         m->awaits_sync = false;
         group_answer_sync(g, m, waiter, KERR_NONE);
@@ -98,21 +105,15 @@ void group_sync(struct group *g, const struct group_sync *rq, void *waiter, int6
     }
 }
 
-/* Written or not: only if the group still waits for exactly this generation does it concern anyone. */
-void group_persisted(struct group *g, int32_t generation, enum kerr err, int64_t now_ms)
+void group_assignment_persisted(struct group *g, enum kerr err, int64_t now_ms)
 {
-    if (g->state != GROUP_COMPLETING || generation != g->generation || !g->persisting)
-        return;
-    g->persisting = false;
+    g->assigning_seq = 0;
     if (err != KERR_NONE) {
-        group_syncs_fail(g, err);
+        group_syncs_fail(g, err, now_ms);
         group_prepare(g, now_ms);
         return;
     }
     group_move(g, GROUP_STABLE);
     for (struct group_member *m = g->members; m != NULL; m = m->hh.next)
-        if (m->parked_sync != NULL) {
-            group_member_alive(m, now_ms);
-            group_answer_sync(g, m, take(&m->parked_sync), KERR_NONE);
-        }
+        member_unpark_sync(g, m, KERR_NONE, now_ms);
 }

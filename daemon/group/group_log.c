@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/group/group_log.h"
+
+#include <errno.h>
+
+#include "lib/base/check.h"
+#include "lib/base/varint.h"
+#include "lib/wire/wire.h"
+
+enum {
+    OFFSET_KEY_VERSION = 1,
+    GROUP_KEY_VERSION = 2,
+    VALUE_VERSION = 3,        /* offset and group values both */
+    OFFSET_VALUE_EXPIRES = 1, /* the only version with an expiry time */
+};
+
+/* ---- writing ---- */
+
+static struct kstr encode(const struct wire_message *m, int version, const void *msg, struct wire_out *out)
+{
+    uint8_t *v = bytebuf_extend(&out->b, 2);
+
+    put_be16(v, (uint16_t)version);
+    int rc = wire_encode(m, version, msg, out, NULL);
+    KCHECK(rc == 0 && out->n_gaps == 0);
+    return kstr_bytes(out->b.p, out->b.n);
+}
+
+static void add_record(struct batch_builder *b, struct kstr key, struct kstr value, int64_t now_ms)
+{
+    batch_builder_add(b, now_ms, key, value, NULL, 0);
+}
+
+static struct kstr offset_key(const char *group, const char *topic, int32_t partition, struct wire_out *out)
+{
+    struct offset_commit_key k = { .group = kstr_of(group), .topic = kstr_of(topic), .partition = partition };
+
+    return encode(&wire_offset_commit_key, OFFSET_KEY_VERSION, &k, out);
+}
+
+void group_log_add_offset(struct batch_builder *b, const char *group, const struct committed_offset *o,
+                          int64_t now_ms)
+{
+    struct wire_out key = { 0 }, value = { 0 };
+    struct offset_commit_value v;
+
+    wire_defaults(&wire_offset_commit_value, &v);
+    v.offset = o->offset;
+    v.leader_epoch = o->leader_epoch;
+    v.metadata = kstr_bytes(o->metadata_bytes > 0 ? o->metadata : "", (size_t)o->metadata_bytes);
+    v.commit_timestamp = o->commit_ms;
+    v.expire_timestamp = o->expire_ms;
+    int version = o->expire_ms >= 0 ? OFFSET_VALUE_EXPIRES : VALUE_VERSION;
+    struct kstr k = offset_key(group, o->topic, o->partition, &key);
+    add_record(b, k, encode(&wire_offset_commit_value, version, &v, &value), now_ms);
+    wire_out_done(&key);
+    wire_out_done(&value);
+}
+
+void group_log_add_offset_tombstone(struct batch_builder *b, const char *group, const char *topic,
+                                    int32_t partition, int64_t now_ms)
+{
+    struct wire_out key = { 0 };
+
+    add_record(b, offset_key(group, topic, partition, &key), KSTR_NULL, now_ms);
+    wire_out_done(&key);
+}
+
+static struct kstr group_key(const char *group, struct wire_out *out)
+{
+    struct group_metadata_key k = { .group = kstr_of(group) };
+
+    return encode(&wire_group_metadata_key, GROUP_KEY_VERSION, &k, out);
+}
+
+static void member_to_wire(const struct group *g, const struct group_member *m,
+                           struct group_metadata_value_members *w)
+{
+    const struct group_protocol *p = g->protocol != NULL ? group_member_protocol(m, g->protocol) : NULL;
+
+    w->member_id = kstr_of(m->id);
+    w->group_instance_id = kstr_of(m->instance_id);
+    w->client_id = kstr_of(m->client_id);
+    w->client_host = kstr_of(m->client_host);
+    w->rebalance_timeout = m->rebalance_timeout_ms;
+    w->session_timeout = m->session_timeout_ms;
+    w->subscription = p != NULL ? kstr_bytes(p->metadata, (size_t)p->metadata_bytes) : kstr_of("");
+    w->assignment =
+        m->assignment != NULL ? kstr_bytes(m->assignment, (size_t)m->assignment_bytes) : kstr_of("");
+}
+
+void group_log_add_group(struct batch_builder *b, const struct group *g, int64_t now_ms)
+{
+    struct wire_out key = { 0 }, value = { 0 };
+    struct group_metadata_value v;
+    struct arena a;
+    int32_t i = 0;
+
+    arena_init(&a);
+    wire_defaults(&wire_group_metadata_value, &v);
+    v.protocol_type = kstr_of(g->protocol_type != NULL ? g->protocol_type : "");
+    v.generation = g->generation;
+    v.protocol = kstr_of(g->protocol);
+    v.leader = kstr_of(g->members != NULL ? g->leader : NULL);
+    v.current_state_timestamp = g->state_since_ms;
+    v.n_members = group_n_members(g);
+    v.members = arena_array(&a, (size_t)v.n_members, sizeof *v.members);
+    for (const struct group_member *m = g->members; m != NULL; m = m->hh.next)
+        member_to_wire(g, m, &v.members[i++]);
+    struct kstr k = group_key(g->id, &key);
+    add_record(b, k, encode(&wire_group_metadata_value, VALUE_VERSION, &v, &value), now_ms);
+    wire_out_done(&key);
+    wire_out_done(&value);
+    arena_done(&a);
+}
+
+void group_log_add_group_tombstone(struct batch_builder *b, const char *group, int64_t now_ms)
+{
+    struct wire_out key = { 0 };
+
+    add_record(b, group_key(group, &key), KSTR_NULL, now_ms);
+    wire_out_done(&key);
+}
+
+/* ---- reading ---- */
+
+static char *arena_cstr(struct arena *a, struct kstr s)
+{
+    return s.n < 0 ? NULL : arena_printf(a, "%.*s", KSTR_FMT(s));
+}
+
+/* Cuts the version off the front; -1 when there is none. */
+static int cut_version(struct kstr s, struct slice *ret_rest)
+{
+    if (s.n < 2)
+        return -1;
+    *ret_rest = slice_of(s.p + 2, (size_t)s.n - 2);
+    return (int16_t)get_be16(s.p);
+}
+
+static bool version_known(const struct wire_message *m, int version)
+{
+    return version >= m->min_version && version <= m->max_version;
+}
+
+static int read_offset_value(const struct record *rec, struct arena *a, struct committed_offset *o)
+{
+    struct offset_commit_value v;
+    struct slice rest = { NULL, 0 };
+    int version = cut_version(rec->value, &rest);
+
+    if (!version_known(&wire_offset_commit_value, version) ||
+        wire_decode(&wire_offset_commit_value, version, rest, a, &v) != 0)
+        return -EBADMSG;
+    o->offset = v.offset;
+    o->leader_epoch = v.leader_epoch;
+    o->metadata = arena_dup(a, v.metadata.p, (size_t)MAX(v.metadata.n, 0));
+    o->metadata_bytes = MAX(v.metadata.n, 0);
+    o->commit_ms = v.commit_timestamp;
+    o->expire_ms = v.expire_timestamp;
+    return 0;
+}
+
+static int read_offset(const struct record *rec, int version, struct slice key, struct arena *a,
+                       struct group_log_record *ret)
+{
+    struct offset_commit_key k;
+
+    if (wire_decode(&wire_offset_commit_key, version, key, a, &k) != 0)
+        return -EBADMSG;
+    ret->kind = GROUP_LOG_OFFSET;
+    ret->group = arena_cstr(a, k.group);
+    ret->offset = (struct committed_offset){ .topic = arena_cstr(a, k.topic),
+                                             .partition = k.partition,
+                                             .record_offset = rec->offset };
+    return ret->tombstone ? 0 : read_offset_value(rec, a, &ret->offset);
+}
+
+static int read_group(const struct record *rec, struct slice key, struct arena *a,
+                      struct group_log_record *ret)
+{
+    struct group_metadata_key k;
+    struct slice rest = { NULL, 0 };
+
+    if (wire_decode(&wire_group_metadata_key, GROUP_KEY_VERSION, key, a, &k) != 0)
+        return -EBADMSG;
+    ret->kind = GROUP_LOG_GROUP;
+    ret->group = arena_cstr(a, k.group);
+    if (ret->tombstone)
+        return 0;
+    struct group_metadata_value *v = arena_alloc(a, sizeof *v);
+    int version = cut_version(rec->value, &rest);
+    if (!version_known(&wire_group_metadata_value, version) ||
+        wire_decode(&wire_group_metadata_value, version, rest, a, v) != 0)
+        return -EBADMSG;
+    ret->value = v;
+    return 0;
+}
+
+int group_log_read(const struct record *rec, struct arena *a, struct group_log_record *ret)
+{
+    struct slice key = { NULL, 0 };
+    int version = cut_version(rec->key, &key);
+
+    *ret = (struct group_log_record){ .kind = GROUP_LOG_OTHER, .tombstone = kstr_is_null(rec->value) };
+    if (version < 0)
+        return -EBADMSG;
+    if (version <= OFFSET_KEY_VERSION)
+        return read_offset(rec, version, key, a, ret);
+    if (version == GROUP_KEY_VERSION)
+        return read_group(rec, key, a, ret);
+    return 0;
+}
+
+static void restore_member(struct group *g, const struct group_metadata_value *v,
+                           const struct group_metadata_value_members *m, struct arena *a, int64_t now_mono_ms)
+{
+    struct kstr name = kstr_is_null(v->protocol) ? kstr_of("") : v->protocol;
+    struct kstr metadata = m->subscription;
+    struct group_join as = {
+        .member_id = arena_cstr(a, m->member_id),
+        .instance_id = arena_cstr(a, m->group_instance_id),
+        .client_id = arena_cstr(a, m->client_id),
+        .client_host = arena_cstr(a, m->client_host),
+        .session_timeout_ms = m->session_timeout,
+        .rebalance_timeout_ms = m->rebalance_timeout > 0 ? m->rebalance_timeout : m->session_timeout,
+        .protocol_type = arena_cstr(a, v->protocol_type),
+        .names = &name,
+        .metadata = &metadata,
+        .n_protocols = 1,
+    };
+
+    if (group_member_find(g, as.member_id) == NULL)
+        group_restore_member(g, &as, m->assignment.p, m->assignment.n, now_mono_ms);
+}
+
+void group_log_restore(struct group *g, const struct group_metadata_value *v, struct arena *a,
+                       int64_t now_mono_ms)
+{
+    char *type = v->protocol_type.n > 0 ? arena_cstr(a, v->protocol_type) : NULL;
+
+    group_restore(g, v->generation, type, arena_cstr(a, v->protocol), arena_cstr(a, v->leader),
+                  v->current_state_timestamp);
+    for (int32_t i = 0; i < v->n_members; i++)
+        restore_member(g, v, &v->members[i], a, now_mono_ms);
+    group_restored(g, now_mono_ms);
+}

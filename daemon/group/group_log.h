@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups and offsets as records of __consumer_offsets, in Kafka's formats, so that any reader of that topic
+ * understands them: offset keys version 1, group keys version 2, values version 3. Pure.
+ */
+#ifndef KLOG_DAEMON_GROUP_LOG_H
+#define KLOG_DAEMON_GROUP_LOG_H
+
+#include "daemon/group/committed.h"
+#include "daemon/group/group.h"
+#include "lib/record/build.h"
+#include "lib/record/iter.h"
+#include "lib/wire/wire.h"
+
+/* ---- writing: one record each into the batch ---- */
+void group_log_add_offset(struct batch_builder *b, const char *group, const struct committed_offset *o,
+                          int64_t now_ms);
+void group_log_add_offset_tombstone(struct batch_builder *b, const char *group, const char *topic,
+                                    int32_t partition, int64_t now_ms);
+void group_log_add_group(struct batch_builder *b, const struct group *g, int64_t now_ms);
+void group_log_add_group_tombstone(struct batch_builder *b, const char *group, int64_t now_ms);
+
+/* ---- reading ---- */
+enum group_log_kind { GROUP_LOG_OFFSET, GROUP_LOG_GROUP, GROUP_LOG_OTHER };
+struct group_log_record {
+    enum group_log_kind kind; /* OTHER: a key of a later version; skip it */
+    bool tombstone;
+    const char *group;                        /* in the arena, as all strings */
+    struct committed_offset offset;           /* kind OFFSET; key and hh unset */
+    const struct group_metadata_value *value; /* kind GROUP, not a tombstone */
+};
+/* 0, or -EBADMSG when key or value are not of the form their version says. */
+int group_log_read(const struct record *rec, struct arena *a, struct group_log_record *ret);
+/* Puts members and generation of a group record into a fresh group (EMPTY, no members). */
+void group_log_restore(struct group *g, const struct group_metadata_value *v, struct arena *a,
+                       int64_t now_mono_ms);
+
+#endif
