@@ -186,16 +186,6 @@ static void ends_send(struct mount *m, struct ends_item *items, size_t n, int32_
     client_call(m->client, &c->call);
 }
 
-static int32_t leader_of(struct pfile *f)
-{
-    const struct client_topic *ct = client_topic(f->mount->client, pfile_topic(f));
-    for (int32_t i = 0; ct != NULL && i < ct->n_partitions; i++) {
-        if (ct->partitions[i].id == pfile_partition(f))
-            return ct->partitions[i].leader;
-    }
-    return -1;
-}
-
 struct placed {
     int32_t broker;
     struct pfile *file;
@@ -228,7 +218,8 @@ static size_t take_queue(struct ends_asker *a, struct placed **ret)
         f->ends_queued = false;
         if (n == cap)
             *ret = xreallocarray(*ret, cap = cap == 0 ? 8 : cap * 2, sizeof **ret);
-        (*ret)[n++] = (struct placed){ leader_of(f), f };
+        const struct client_partition *p = pfile_metadata(f);
+        (*ret)[n++] = (struct placed){ p == NULL ? -1 : p->leader, f };
     }
     return n;
 }

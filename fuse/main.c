@@ -127,7 +127,8 @@ static int serve(const struct options *opt)
     if (!opt->foreground && !opt->debug)
         background_stdio();
     tell(&pipe, NULL);
-    log_info("%s is mounted on %s", opt->brokers, opt->mountpoint);
+    if (opt->foreground || opt->debug)
+        log_info("%s is mounted on %s", opt->brokers, opt->mountpoint);
     session_run(&m);
     session_end(&m);
     return EXIT_SUCCESS;

@@ -51,6 +51,15 @@ void pfile_unref(struct pfile *f)
     free(f);
 }
 
+const struct client_partition *pfile_metadata(const struct pfile *f)
+{
+    const struct client_topic *ct = client_topic(f->mount->client, pfile_topic(f));
+    int32_t id = pfile_partition(f);
+    if (ct == NULL || id >= ct->n_partitions || ct->partitions[id].id != id)
+        return NULL;
+    return &ct->partitions[id];
+}
+
 void pfile_opened(struct pfile *f)
 {
     f->opens++;

@@ -95,6 +95,9 @@ static inline int32_t pfile_partition(const struct pfile *f)
     return (int32_t)f->key.partition;
 }
 
+/* Its leader and replicas as last heard; NULL: not known. Valid until the loop's next round. */
+const struct client_partition *pfile_metadata(const struct pfile *f);
+
 /* An open file came or went (P1). */
 void pfile_opened(struct pfile *f);
 void pfile_closed(struct pfile *f);

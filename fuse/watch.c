@@ -22,13 +22,14 @@
 #define WATCH_PAUSE_MS 10
 /* The pause grows by 1 ms for so many watched files, since each answer tells of all of them. */
 #define WATCH_FILES_PER_PAUSE_MS 8
-/* Polls on their way; when there are so many, newcomers wait for the next to come back. */
-#define WATCH_POLLS_MAX 8
-/* A poll over most of the files waits long, one over newcomers comes back soon, to be put together with
- * others. */
+/* A poll over most of a broker's files waits long. One over newcomers comes back soon; files that are in no
+ * hurry wait for it meanwhile, so that in the end all are in one again. */
 #define WATCH_WAIT_MS     10000
 #define WATCH_WAIT_FEW_MS 250
 #define WATCH_RETRY_MS    1000
+/* Polls on their way at one broker; with so many, streams that begin to wait do so until the next comes back.
+ */
+#define WATCH_POLLS_MAX 3
 /* Files watched only because the kernel knows them; the longest not looked up goes first. */
 #define WATCH_KNOWN_MAX 1024
 
@@ -36,7 +37,7 @@ struct watch {
     struct mount *mount;
     TAILQ_HEAD(, pfile) files; /* in_watch; the longest not looked up first */
     size_t n;
-    int polls;
+    LIST_HEAD(, poll) polls; /* on their way */
     bool stopping;
     struct deferred round;
     struct timer pause;
@@ -44,6 +45,9 @@ struct watch {
 
 struct poll {
     struct watch *watch;
+    int32_t leader;
+    bool few; /* over newcomers */
+    LIST_ENTRY(poll) link;
     struct client_call call;
     struct klog_stat_request body;
     struct arena arena;
@@ -62,6 +66,7 @@ struct watch *watch_new(struct mount *m)
     w->round.cb = watch_round;
     w->pause.cb = on_pause;
     TAILQ_INIT(&w->files);
+    LIST_INIT(&w->polls);
     return w;
 }
 
@@ -76,8 +81,7 @@ void watch_free(struct watch *w)
 {
     if (w == NULL)
         return;
-    KCHECK(w->polls == 0);
-    KCHECK(w->n == 0);
+    KCHECK(LIST_EMPTY(&w->polls) && w->n == 0);
     free(w);
 }
 
@@ -196,7 +200,7 @@ static void on_poll(struct client_call *call, int rc, enum kerr err, int16_t ver
     const struct klog_stat_response *r = response;
     (void)err;
     (void)version;
-    w->polls--;
+    LIST_REMOVE(p, link);
     bool failed = rc != 0 || r->error_code != KERR_NONE;
     if (failed) {
         for (size_t i = 0; i < p->n; i++)
@@ -219,12 +223,8 @@ static void on_poll(struct client_call *call, int rc, enum kerr err, int16_t ver
 
 static int32_t leader_of(struct pfile *f)
 {
-    const struct client_topic *ct = client_topic(f->mount->client, pfile_topic(f));
-    for (int32_t i = 0; ct != NULL && i < ct->n_partitions; i++) {
-        if (ct->partitions[i].id == pfile_partition(f))
-            return ct->partitions[i].leader;
-    }
-    return -1;
+    const struct client_partition *p = pfile_metadata(f);
+    return p == NULL ? -1 : p->leader;
 }
 
 /* Files that can go into one poll with `first`: the same broker leads them, or (none known) it alone. */
@@ -243,6 +243,18 @@ static size_t poll_collect(struct pfile *first, struct pfile **ret)
     return n;
 }
 
+static int polls_at(const struct watch *w, int32_t leader, bool *ret_few)
+{
+    const struct poll *p;
+    int n = 0;
+    LIST_FOREACH (p, &w->polls, link) {
+        n += p->leader == leader;
+        if (ret_few != NULL)
+            *ret_few |= p->leader == leader && p->few;
+    }
+    return n;
+}
+
 static void poll_send(struct watch *w, struct pfile *first)
 {
     struct mount *m = w->mount;
@@ -250,7 +262,9 @@ static void poll_send(struct watch *w, struct pfile *first)
     p->watch = w;
     p->files = xreallocarray(NULL, w->n, sizeof *p->files);
     p->n = poll_collect(first, p->files);
-    int32_t wait_ms = p->n * 2 >= w->n ? WATCH_WAIT_MS : WATCH_WAIT_FEW_MS;
+    p->leader = leader_of(first);
+    p->few = polls_at(w, p->leader, NULL) > 0;
+    int32_t wait_ms = p->few ? WATCH_WAIT_FEW_MS : WATCH_WAIT_MS;
     arena_init(&p->arena);
     stat_build(&p->arena, p->files, p->n, wait_ms, true, &p->body);
     p->sent_ns = clock_mono_ns();
@@ -264,7 +278,7 @@ static void poll_send(struct watch *w, struct pfile *first)
                                     .deadline_ms = mount_deadline_ms(m) + wait_ms,
                                     .cb = on_poll,
                                     .user = p };
-    w->polls++;
+    LIST_INSERT_HEAD(&w->polls, p, link);
     client_call(m->client, &p->call);
 }
 
@@ -273,10 +287,10 @@ static void watch_round(struct deferred *d)
     struct watch *w = container_of(d, struct watch, round);
     struct pfile *f;
     TAILQ_FOREACH (f, &w->files, watch_link) {
-        if (w->polls >= WATCH_POLLS_MAX)
-            return; /* the next that comes back starts a round */
-        if (!f->watching)
-            poll_send(w, f);
+        bool few = false;
+        if (f->watching || polls_at(w, leader_of(f), &few) >= WATCH_POLLS_MAX || (few && !wanted_now(f)))
+            continue; /* the next that comes back starts a round */
+        poll_send(w, f);
     }
 }
 

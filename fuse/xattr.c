@@ -119,20 +119,10 @@ static void xattr_end(struct xattr_op *op, int err)
     free(op);
 }
 
-static const struct client_partition *xattr_partition(const struct xattr_op *op)
-{
-    const struct client_topic *ct = client_topic(op->r.mount->client, op->n->topic->name);
-    for (int32_t i = 0; ct != NULL && i < ct->n_partitions; i++) {
-        if (ct->partitions[i].id == op->n->partition)
-            return &ct->partitions[i];
-    }
-    return NULL;
-}
-
 static void xattr_reply(struct xattr_op *op)
 {
     struct bytebuf b = { 0 };
-    const struct client_partition *p = xattr_partition(op);
+    const struct client_partition *p = op->n->pfile == NULL ? NULL : pfile_metadata(op->n->pfile);
     if (op->n->pfile != NULL && p == NULL) {
         xattr_end(op, ESTALE);
         return;
