@@ -90,6 +90,20 @@ int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, 
     return rc < 0 ? rc : walk_to(l, s, offset, end, ret);
 }
 
+struct stamp plog_stamp(struct plog *l)
+{
+    pthread_mutex_lock(&l->mu);
+    struct stamp st = { .start_offset = l->start_offset, .generation = l->generation };
+    pthread_mutex_unlock(&l->mu);
+    return st;
+}
+
+bool plog_moved_since(struct plog *l, const struct stamp *st)
+{
+    struct stamp now = plog_stamp(l);
+    return now.start_offset != st->start_offset || now.generation != st->generation;
+}
+
 int plog_load_batch(struct plog *l, struct segment *s, const struct place *at, struct bytebuf *b)
 {
     (void)l;

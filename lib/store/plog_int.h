@@ -41,7 +41,7 @@ struct plog {
 
     /* guarded by mu */
     struct plog_config cfg;
-    struct segment **segs; /* by base offset; the last one is active; n_segs > 0 */
+    struct segment **segs; /* by base offset; the last is active; n_segs > 0; changed under append_mu too */
     int n_segs, cap_segs;
     int64_t start_offset, end_offset;
     int64_t size_bytes;
@@ -118,6 +118,15 @@ int plog_load_segment(struct plog *l, struct segment *s);
 int plog_repair_segment(struct plog *l, struct segment *s);
 
 /* ---- locate.c ---- */
+/* A question that takes several steps without a lock: an error it meets may only mean that the log's front or
+ * end went meanwhile. */
+struct stamp {
+    int64_t start_offset;
+    uint32_t generation;
+};
+struct stamp plog_stamp(struct plog *l);
+bool plog_moved_since(struct plog *l, const struct stamp *st);
+
 struct place { /* a batch */
     int64_t position;
     struct batch_header h;

@@ -165,16 +165,14 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     return 0;
 }
 
-/* One try; *ret_moved: the log was truncated or lost its front meanwhile. */
 static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
-                     struct plog_span *ret, bool *ret_moved)
+                     struct plog_span *ret)
 {
     struct read_view v;
     bool some = false;
     int rc = 0;
 
     pthread_mutex_lock(&l->mu);
-    uint32_t generation = l->generation;
     if (offset < l->start_offset || offset > l->end_offset)
         rc = -ERANGE;
     else
@@ -184,28 +182,20 @@ static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_
         return rc;
     rc = make_span(l, &v, offset, limit, max_bytes, at_least_one, ret);
     segment_unref(v.seg);
-    pthread_mutex_lock(&l->mu);
-    *ret_moved = generation != l->generation || offset < l->start_offset;
-    pthread_mutex_unlock(&l->mu);
     return rc;
 }
 
 int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
               struct plog_span *ret)
 {
-    bool moved;
-    int rc;
-
-    do {
-        moved = false;
+    for (;;) {
+        struct stamp st = plog_stamp(l);
         *ret = (struct plog_span){ .base_offset = -1 };
-        rc = read_once(l, offset, limit, max_bytes, at_least_one, ret, &moved);
-        if (rc < 0 && !moved)
+        int rc = read_once(l, offset, limit, max_bytes, at_least_one, ret);
+        if (rc == -ERANGE || !plog_moved_since(l, &st))
             return rc;
-        if (moved)
-            plog_span_release(ret);
-    } while (moved);
-    return 0;
+        plog_span_release(ret);
+    }
 }
 
 void plog_span_release(struct plog_span *s)

@@ -50,21 +50,24 @@ static void remove_old_cuts(struct plog *l, int64_t now_ms)
 
 /* ---- deleting the front ---- */
 
-static void unlink_segment(struct segment *s)
+static void unlink_segment(struct plog *l, struct segment *s)
 {
+    pthread_mutex_lock(&l->fix_mu);
     /* The log last: index files without one are never looked at, a log without them is rebuilt. */
     segfile_unlink(s->index.file);
     segfile_unlink(s->time.file);
     segfile_unlink(s->text.file);
     segfile_unlink(s->log);
+    pthread_mutex_unlock(&l->fix_mu);
 }
 
-/* Takes the first segment out of the log. Under mu. */
+/* Takes the first segment out of the log. Under append_mu and mu. */
 static struct segment *take_first(struct plog *l)
 {
     struct segment *s = l->segs[0];
 
     KCHECK(l->n_segs > 1);
+    s->gone = true;
     memmove(l->segs, l->segs + 1, (size_t)(l->n_segs - 1) * sizeof(struct segment *));
     l->n_segs--;
     l->size_bytes -= s->sum.size;
@@ -81,6 +84,7 @@ static int delete_front(struct plog *l, int64_t start)
         return rc;
     for (;;) {
         struct segment *s = NULL;
+        pthread_mutex_lock(&l->append_mu);
         pthread_mutex_lock(&l->mu);
         l->start_offset = MAX(l->start_offset, start);
         if (l->n_segs > 1 && l->segs[1]->base <= start)
@@ -88,9 +92,10 @@ static int delete_front(struct plog *l, int64_t start)
         else if (epochs_truncate_start(&l->epochs, start))
             l->epochs_dirty = true;
         pthread_mutex_unlock(&l->mu);
+        pthread_mutex_unlock(&l->append_mu);
         if (s == NULL)
             break;
-        unlink_segment(s);
+        unlink_segment(l, s);
         segment_unref(s);
         gone++;
     }

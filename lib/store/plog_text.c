@@ -145,7 +145,7 @@ static bool text_at_border(const struct plog *l, const struct segment *s, int64_
     return true;
 }
 
-int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
+static int text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
 {
     struct text_walk w;
     int64_t text = 0;
@@ -173,6 +173,16 @@ int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
         *ret = s->text_base + text;
     segment_unref(s);
     return rc;
+}
+
+int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
+{
+    for (;;) {
+        struct stamp st = plog_stamp(l);
+        int rc = text_of_offset(l, offset, ret);
+        if (rc == 0 || rc == -ERANGE || !plog_moved_since(l, &st))
+            return rc;
+    }
 }
 
 /* The segment whose text holds pos: a binary search over the segments, of which each one looked at is loaded.
@@ -221,7 +231,7 @@ static int walk_to_text(struct text_walk *w, int64_t rel)
     return rc;
 }
 
-int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t *ret_pos)
+static int offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t *ret_pos)
 {
     struct segment *s;
     struct text_walk w;
@@ -255,4 +265,14 @@ int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t 
     }
     segment_unref(s);
     return rc;
+}
+
+int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t *ret_pos)
+{
+    for (;;) {
+        struct stamp st = plog_stamp(l);
+        int rc = offset_of_text(l, pos, ret_base, ret_pos);
+        if (rc == 0 || !plog_moved_since(l, &st))
+            return rc;
+    }
 }

@@ -119,7 +119,7 @@ static void get_range(struct plog *l, int64_t *ret_start, int64_t *limit)
     pthread_mutex_unlock(&l->mu);
 }
 
-int plog_find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)
+static int find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)
 {
     struct record r;
     int64_t start;
@@ -201,7 +201,7 @@ static int exact_record(struct plog *l, int64_t last, int64_t ts, int64_t start,
     return rc < 0 ? rc : 0;
 }
 
-int plog_max_timestamp(struct plog *l, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)
+static int max_timestamp(struct plog *l, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)
 {
     int64_t start, best = -1, best_offset = -1;
 
@@ -228,4 +228,24 @@ int plog_max_timestamp(struct plog *l, int64_t limit, int64_t *ret_offset, int64
     int rc = exact_record(l, best_offset, best, start, limit, ret_offset);
     *ret_ts = *ret_offset >= 0 ? best : -1;
     return rc;
+}
+
+int plog_find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)
+{
+    for (;;) {
+        struct stamp st = plog_stamp(l);
+        int rc = find_time(l, ts, limit, ret_offset, ret_ts);
+        if (rc == 0 || !plog_moved_since(l, &st))
+            return rc;
+    }
+}
+
+int plog_max_timestamp(struct plog *l, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)
+{
+    for (;;) {
+        struct stamp st = plog_stamp(l);
+        int rc = max_timestamp(l, limit, ret_offset, ret_ts);
+        if (rc == 0 || !plog_moved_since(l, &st))
+            return rc;
+    }
 }

@@ -112,6 +112,7 @@ static struct segment **lower_in_memory(struct plog *l, const struct cut *c, int
     struct segment **gone = xcalloc((size_t)n + 1, sizeof(struct segment *));
     for (int i = 0; i < n; i++) {
         gone[i] = l->segs[c->i + 1 + i];
+        gone[i]->gone = true;
         l->size_bytes -= gone[i]->sum.size;
     }
     l->n_segs = c->i + 1;
@@ -153,15 +154,17 @@ static int reload_producers(struct plog *l)
 
 static int cut_files(struct plog *l, struct segment **gone, int n_gone, struct segment *last)
 {
-    for (int i = n_gone - 1; i >= 0; i--) {
+    pthread_mutex_lock(&l->fix_mu);
+    int rc = 0;
+    for (int i = n_gone - 1; rc == 0 && i >= 0; i--) {
         segfile_unlink(gone[i]->index.file);
         segfile_unlink(gone[i]->time.file);
         segfile_unlink(gone[i]->text.file);
-        int rc = segfile_unlink(gone[i]->log);
-        if (rc < 0)
-            return rc;
+        rc = segfile_unlink(gone[i]->log);
     }
-    int rc = segfile_truncate(last->log, last->sum.size);
+    pthread_mutex_unlock(&l->fix_mu);
+    if (rc == 0)
+        rc = segfile_truncate(last->log, last->sum.size);
     if (rc == 0)
         rc = segment_trim_files(last);
     if (rc == 0)

@@ -240,7 +240,7 @@ void segfile_unpin(struct segfile *f)
 
 int segfile_fd(struct segfile *f)
 {
-    KCHECK(f->pins > 0);
+    KCHECK(f->fd >= 0);
     return f->fd;
 }
 

@@ -49,17 +49,24 @@ static bool load_from_header(struct plog *l, struct segment *s)
     return true;
 }
 
-static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text_base, bool sealed)
+/* text_end: where the text ends, when that is known and text_base is only a guess; else -1. */
+static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text_base, int64_t text_end,
+                   bool sealed)
 {
     struct segment *fresh = segment_new(l->files, l->name, s->base);
     bool damaged;
 
     pthread_mutex_lock(&l->mu);
     int32_t interval = l->cfg.index_interval_bytes;
+    bool gone = s->gone;
     s->rebuilds++;
     pthread_mutex_unlock(&l->mu);
+    if (gone) {
+        segment_unref(fresh);
+        return -ENOENT;
+    }
     int rc = segment_rebuild(fresh, size, interval, &damaged);
-    fresh->text_base = text_base;
+    fresh->text_base = text_end >= fresh->sum.text_bytes ? text_end - fresh->sum.text_bytes : text_base;
     if (rc == 0)
         rc = segment_write_header(fresh, sealed);
     if (rc == 0) {
@@ -67,7 +74,7 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
         segfile_forget(s->index.file);
         segfile_forget(s->time.file);
         segfile_forget(s->text.file);
-        set_known(l, s, &sum, text_base);
+        set_known(l, s, &sum, fresh->text_base);
     }
     segment_unref(fresh);
     return rc;
@@ -102,11 +109,6 @@ static struct segment *segment_before(struct plog *l, const struct segment *s)
     return before;
 }
 
-static int rebuild_known_base(struct plog *l, struct segment *s, int64_t text_base)
-{
-    return rebuild(l, s, s->sum.size, text_base, true);
-}
-
 /* Own header, however old, has the right text base; else it follows from a neighbour; the first segment of
  * all begins at 0. 1 when `s` is known afterwards, 0 when its predecessor must be known first. */
 static int load_or_rebuild(struct plog *l, struct segment *s, struct segment *before)
@@ -116,22 +118,14 @@ static int load_or_rebuild(struct plog *l, struct segment *s, struct segment *be
     if (is_known(l, s) || load_from_header(l, s))
         return 1;
     int rc;
-    if (segment_read_header(s, &h)) {
-        rc = rebuild_known_base(l, s, h.text_base);
-    } else if (before == NULL) {
-        int64_t end = text_end_from_next(l, s);
-        rc = rebuild_known_base(l, s, 0);
-        if (rc == 0 && end >= s->sum.text_bytes) {
-            pthread_mutex_lock(&l->mu);
-            s->text_base = end - s->sum.text_bytes;
-            pthread_mutex_unlock(&l->mu);
-            rc = segment_write_header(s, true);
-        }
-    } else if (is_known(l, before)) {
-        rc = rebuild_known_base(l, s, before->text_base + before->sum.text_bytes);
-    } else {
+    if (segment_read_header(s, &h))
+        rc = rebuild(l, s, s->sum.size, h.text_base, -1, true);
+    else if (before == NULL)
+        rc = rebuild(l, s, s->sum.size, 0, text_end_from_next(l, s), true);
+    else if (is_known(l, before))
+        rc = rebuild(l, s, s->sum.size, before->text_base + before->sum.text_bytes, -1, true);
+    else
         return 0;
-    }
     return rc < 0 ? rc : 1;
 }
 
@@ -177,7 +171,7 @@ int plog_repair_segment(struct plog *l, struct segment *s)
     pthread_mutex_lock(&l->append_mu);
     pthread_mutex_lock(&l->fix_mu);
     if (s->rebuilds < REBUILDS_MAX)
-        rc = rebuild(l, s, s->sum.size, s->text_base, s != plog_active(l));
+        rc = rebuild(l, s, s->sum.size, s->text_base, -1, s != plog_active(l));
     pthread_mutex_unlock(&l->fix_mu);
     pthread_mutex_unlock(&l->append_mu);
     return rc;

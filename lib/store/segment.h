@@ -63,6 +63,7 @@ struct segment {
     int64_t flushed;        /* bytes known to be on disk */
     bool known;             /* sum (but for size and end_offset) and text_base are right */
     uint8_t rebuilds;       /* of its index files since it was opened */
+    bool gone;              /* no longer of the log: its files are not made anew */
 };
 
 struct segment *segment_new(struct filecache *c, const char *dir, int64_t base);

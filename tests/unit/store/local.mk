@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/storetest.h
-UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_time
+UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
+	%D%/test_time
 %C%_test_crash_SOURCES = %D%/test_crash.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_crash_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_crash_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
@@ -22,6 +23,9 @@ UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_plog %D%/
 %C%_test_text_SOURCES = %D%/test_text.c
 %C%_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_text_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_threads_SOURCES = %D%/test_threads.c
+%C%_test_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_threads_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_time_SOURCES = %D%/test_time.c
 %C%_test_time_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_time_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Case C02 and more: every cache file of a log, damaged in every way, after a clean stop and after a kill. The log is
- * the truth: each offset, each timestamp and each text position is answered as before, with no manual step.
+ * Case C02 and more: every cache file of a log, damaged in every way, after a clean stop and after a kill.
+ * The log is the truth: each offset, each timestamp and each text position is answered as before, with no
+ * manual step.
  */
 #include "storetest.h"
 
@@ -33,7 +34,9 @@ static void fill(struct fixture *f)
 static void check_everything(struct fixture *f)
 {
     int64_t text = 0, got, base, o, ts;
-    struct batch_spec again = { .n = 2, .value_bytes = 1, .producer_id = 4, .base_sequence = 2 * BATCHES - 2 };
+    struct batch_spec again = {
+        .n = 2, .value_bytes = 1, .producer_id = 4, .base_sequence = 2 * BATCHES - 2
+    };
 
     assert_int_equal(ends_of(f).end_offset, 2 * BATCHES);
     assert_int_equal(check_log(f), 2 * BATCHES);
@@ -145,7 +148,8 @@ static void damaged_caches_change_no_answer(void **state)
     }
 }
 
-/* The .log itself, hit at random below the flush point after a clean stop: whole batches that are not hit are all there. */
+/* The .log itself, hit at random below the flush point after a clean stop: whole batches that are not hit are
+ * all there. */
 static void damage_in_the_log_stays_where_it_is(void **state)
 {
     struct fixture *f = *state;
