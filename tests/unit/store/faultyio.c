@@ -313,7 +313,7 @@ static uint32_t random_next(uint32_t *seed)
 /* What a file of which `synced` was synced and `now` written may hold. */
 static void torn(const struct bytebuf *synced, struct bytebuf *now, uint32_t *seed)
 {
-    if (now->n <= synced->n || memcmp(now->p, synced->p, synced->n) != 0) {
+    if (now->n <= synced->n || (synced->n > 0 && memcmp(now->p, synced->p, synced->n) != 0)) {
         now->n = 0; /* rewritten or cut in place: the old bytes */
         bytebuf_add(now, synced->p, synced->n);
         return;

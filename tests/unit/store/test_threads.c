@@ -23,8 +23,8 @@ static void *append_loop(void *arg)
         struct plog_appended a = append_n(w->f, 2, RECORD);
         if (a.err != KERR_NONE || a.base_offset != 2 * i)
             atomic_fetch_add(&w->wrong, 1);
-        /* Not too far ahead, or retention would have nothing to do before the end. */
-        while (ends_of(w->f).flushed_offset < 2 * i - 400)
+        /* Not too far ahead of the flusher and of retention. */
+        while (ends_of(w->f).size_bytes > 2 * w->f->cfg.retention_bytes)
             sched_yield();
     }
     atomic_store(&w->over, true);
