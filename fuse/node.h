@@ -70,8 +70,9 @@ static inline bool node_is_dir(const struct node *n)
 {
     return n->kind == NODE_ROOT || n->kind == NODE_TOPIC;
 }
-/* What programs are told to read and write at once: FUSE is much faster in large pieces. */
-#define NODE_BLOCK_SIZE (128 * 1024)
+/* What programs are told to read and write at once: one request of the kernel, and for appends one flush of
+ * the broker, takes that much. */
+#define NODE_BLOCK_SIZE (1024 * 1024)
 /* Everything of st but size, blocks and times of files that have their own. */
 void node_fill_stat(const struct mount *m, const struct node *n, struct stat *ret);
 

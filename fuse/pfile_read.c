@@ -25,6 +25,8 @@
 #define READ_AHEAD_CHUNKS 2
 /* Fetches and questions one read may need; more means that broker and log contradict each other. */
 #define READ_STEPS_MAX 64
+/* A reader that has come so far through a file is taken for one that reads all of it once. */
+#define SCAN_BYTES (16 * 1024 * 1024)
 
 struct read_op {
     struct request r;
@@ -92,13 +94,16 @@ static void read_ahead(struct pfile *f, int64_t edge)
 static void read_finish(struct read_op *op, int64_t at, const struct iovec *iov, int iovs, size_t got)
 {
     struct handle *h = op->h;
+    struct pfile *f = h->node->pfile;
     fuse_req_t req = request_take(&op->r);
     if (req != NULL) {
         h->run = op->sequential ? h->run + (int64_t)got : (int64_t)got;
         h->next_off = op->off + (int64_t)got;
         fuse_reply_iov(req, iov, iovs);
         if (op->sequential && h->run > FETCH_RANDOM_BYTES && got > 0)
-            read_ahead(h->node->pfile, at + (int64_t)got);
+            read_ahead(f, at + (int64_t)got);
+        if (h->run > SCAN_BYTES)
+            chunk_pass(&f->mount->texts, &f->chunks, at, got);
     }
     read_free(op);
 }

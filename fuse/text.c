@@ -103,7 +103,8 @@ void chunk_list_clear(struct text_cache *c, struct chunk_list *l)
 static void cache_shrink(struct text_cache *c, const struct chunk *keep)
 {
     struct chunk *k;
-    while (c->bytes > c->bytes_max && (k = TAILQ_FIRST(&c->used)) != NULL && k != keep)
+    while ((k = TAILQ_FIRST(&c->used)) != NULL && k != keep &&
+           (c->bytes > c->bytes_max || (k->passed && c->bytes > TEXT_PASSED_MAX)))
         chunk_free(c, k);
 }
 
@@ -111,6 +112,7 @@ static void chunk_touch(struct text_cache *c, struct chunk *k)
 {
     TAILQ_REMOVE(&c->used, k, used);
     TAILQ_INSERT_TAIL(&c->used, k, used);
+    k->passed = false;
 }
 
 /* The last chunk that starts at or before `at`; NULL. Readers move forward, so the search begins where it
@@ -203,4 +205,14 @@ size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size
     }
     *ret_iovs = i;
     return got;
+}
+
+void chunk_pass(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n)
+{
+    struct chunk *k = chunk_at_or_before(l, at);
+    for (; k != NULL && chunk_end(k) <= at + (int64_t)n; k = TAILQ_NEXT(k, link)) {
+        k->passed = true;
+        TAILQ_REMOVE(&c->used, k, used);
+        TAILQ_INSERT_HEAD(&c->used, k, used);
+    }
 }

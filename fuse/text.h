@@ -20,6 +20,9 @@
 #define CHUNK_GROW_BELOW (64 * 1024)
 /* Bytes of chunks that a mount keeps. */
 #define TEXT_CACHE_MAX (64 * 1024 * 1024)
+/* Of chunks that somebody has read through only so much is kept, so that a scan of a large file works in
+ * memory that is still in the processor's cache, and leaves the chunks of others alone. */
+#define TEXT_PASSED_MAX (8 * 1024 * 1024)
 
 /* Appends the text of the records in [from, limit) of the whole batches in `in`. *next is set to the offset
  * after the last batch that was read (never below from). A part of a batch at the end is left out. 0, or
@@ -32,6 +35,7 @@ struct chunk {
     int64_t first_offset, next_offset; /* the records in it: [first, next) */
     struct bytebuf text;
     struct chunk_list *list;
+    bool passed;             /* see chunk_pass */
     TAILQ_ENTRY(chunk) link; /* by start */
     TAILQ_ENTRY(chunk) used; /* in the cache, the least recently used first */
 };
@@ -70,5 +74,9 @@ int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t
  * max. */
 size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct iovec *iov,
                     int max, int *ret_iovs);
+
+/* A reader that will not come back has read the n bytes from `at` on: chunks that end there are the next to
+ * go. */
+void chunk_pass(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n);
 
 #endif

@@ -225,6 +225,24 @@ static void the_least_recently_used_chunk_goes_first(void **state)
     done(&x);
 }
 
+static void what_was_read_through_goes_before_what_is_older(void **state)
+{
+    (void)state;
+    struct fixture x;
+    int64_t next;
+    setup(&x, 250);
+    for (int i = 0; i < 3; i++) {
+        x.batches.n = 0;
+        add_batch(&x, i * 10, "12345678901234567890", CODEC_NONE, 0);
+        assert_int_equal(chunk_add(&x.cache, &x.list, i * 1000, i * 10, INT64_MAX, all(&x), &next), 0);
+        if (i == 1)
+            chunk_pass(&x.cache, &x.list, 1000, 21);
+    }
+    assert_non_null(chunk_find(&x.cache, &x.list, 0));
+    assert_null(chunk_find(&x.cache, &x.list, 1000));
+    done(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +255,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_there_are_not_kept_twice),
         cmocka_unit_test(nothing_to_keep_tells_how_far_to_go_on),
         cmocka_unit_test(the_least_recently_used_chunk_goes_first),
+        cmocka_unit_test(what_was_read_through_goes_before_what_is_older),
     };
     return RUN(tests);
 }
