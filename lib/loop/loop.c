@@ -52,22 +52,27 @@ struct loop {
 };
 
 /* ---- waking ---- */
-static void loop_wake_locked(struct loop *lp)
+/* Does a sleeper have to be woken? Under mu; the write itself comes after mu, since it would wake a thread that wants mu at
+ * once. */
+static bool loop_must_wake(struct loop *lp)
 {
-    if (!lp->sleeping)
-        return;
+    bool sleeping = lp->sleeping;
     lp->sleeping = false;
+    return sleeping;
+}
+
+static void loop_wake(struct loop *lp)
+{
     uint64_t one = 1;
     while (write(lp->wake.fd, &one, sizeof one) < 0 && errno == EINTR)
         continue;
 }
 
+/* Edge-triggered: each write is an event, and nobody has to read the counter. */
 static void loop_on_wake(struct loop_fd *w, uint32_t events)
 {
+    (void)w;
     (void)events;
-    uint64_t n;
-    while (read(w->fd, &n, sizeof n) < 0 && errno == EINTR)
-        continue;
 }
 
 /* ---- life ---- */
@@ -76,7 +81,7 @@ static int loop_open(struct loop *lp)
     lp->epfd = epoll_create1(EPOLL_CLOEXEC);
     if (lp->epfd < 0)
         return -errno;
-    lp->wake = (struct loop_fd){ .events = EPOLLIN, .cb = loop_on_wake };
+    lp->wake = (struct loop_fd){ .events = EPOLLIN | EPOLLET, .cb = loop_on_wake };
     lp->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (lp->wake.fd < 0)
         return -errno;
@@ -251,14 +256,17 @@ static void loop_run_timers(struct loop *lp)
 /* ---- tasks ---- */
 void loop_post(struct loop *lp, struct task *t)
 {
+    bool wake = false;
     pthread_mutex_lock(&lp->mu);
     if (!t->queued) {
         t->queued = true;
         STAILQ_INSERT_TAIL(&lp->tasks, t, link);
         lp->n_tasks++;
-        loop_wake_locked(lp);
+        wake = loop_must_wake(lp);
     }
     pthread_mutex_unlock(&lp->mu);
+    if (wake)
+        loop_wake(lp);
 }
 
 void loop_cancel(struct loop *lp, struct task *t)
@@ -395,8 +403,10 @@ void loop_stop(struct loop *lp)
 {
     pthread_mutex_lock(&lp->mu);
     lp->stop = true;
-    loop_wake_locked(lp);
+    bool wake = loop_must_wake(lp);
     pthread_mutex_unlock(&lp->mu);
+    if (wake)
+        loop_wake(lp);
 }
 
 /* ---- buffers ---- */
