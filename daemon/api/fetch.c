@@ -14,7 +14,10 @@
 #include "daemon/replica/partition.h"
 #include "lib/base/check.h"
 
-enum { RESPONSE_BYTES_MAX = 55 * 1024 * 1024 };      /* as Kafka's fetch.max.bytes */
+enum {
+    RESPONSE_BYTES_MAX = 55 * 1024 * 1024,           /* as Kafka's fetch.max.bytes */
+    COPY_BYTES_MAX = 4096,                           /* a piece this small costs less copied into the answer than by sendfile */
+};
 
 struct fetch_part {
     const struct fetch_request_partitions *q;
@@ -127,8 +130,27 @@ static bool tells_leader(enum kerr err)
     return err == KERR_NOT_LEADER_OR_FOLLOWER || err == KERR_FENCED_LEADER_EPOCH;
 }
 
+/* The records of the last look, as memory or as a piece of a file. */
+static struct wire_records part_records(const struct fetch *f, struct fetch_part *p)
+{
+    struct wire_records rec = { .n = (int32_t)p->span.n };
+    if (rec.n == 0 || rec.n > COPY_BYTES_MAX) {
+        rec.ext = rec.n == 0 ? NULL : &p->span;
+        return rec;
+    }
+    uint8_t *copy = arena_alloc(&f->r->arena, (size_t)rec.n);
+    if (plog_span_read(&p->span, copy) < 0) {
+        p->found = KERR_KAFKA_STORAGE_ERROR;
+        rec.n = 0;
+    }
+    rec.p = copy;
+    part_forget(p);
+    return rec;
+}
+
 static void part_answer(const struct fetch *f, struct fetch_part *p, struct fetch_response_partitions *out)
 {
+    struct wire_records records = part_records(f, p);
     bool known = p->pt != NULL && p->view.err != KERR_UNKNOWN_TOPIC_OR_PARTITION;
     *out = (struct fetch_response_partitions){
         .partition_index = p->q->partition,
@@ -141,7 +163,7 @@ static void part_answer(const struct fetch *f, struct fetch_part *p, struct fetc
         .snapshot_id = { .end_offset = -1, .epoch = -1 },
         .n_aborted_transactions = f->q->isolation_level == 1 ? 0 : -1,
         .preferred_read_replica = -1,
-        .records = { .n = (int32_t)p->span.n, .ext = &p->span },
+        .records = records,
     };
     if (f->r->api_version >= 12 && p->diverged) {
         out->diverging_epoch.epoch = p->diverging_epoch;
@@ -151,8 +173,6 @@ static void part_answer(const struct fetch *f, struct fetch_part *p, struct fetc
         out->current_leader.leader_id = p->view.leader;
         out->current_leader.leader_epoch = p->view.leader_epoch;
     }
-    if (p->span.n == 0)
-        out->records.ext = NULL;
 }
 
 static void fetch_build(struct fetch *f, struct fetch_response *rsp)

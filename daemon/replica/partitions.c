@@ -291,7 +291,11 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
                                         const struct uuid *topic_id, struct topic_config *cfg)
 {
     struct partition *pt = xcalloc(1, sizeof *pt);
-    pthread_mutex_init(&pt->mu, NULL);
+    pthread_mutexattr_t spin_first;              /* it is held for microseconds: a sleep would take longer */
+    pthread_mutexattr_init(&spin_first);
+    pthread_mutexattr_settype(&spin_first, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&pt->mu, &spin_first);
+    pthread_mutexattr_destroy(&spin_first);
     pt->registry = ps;
     pt->broker = ps->broker;
     pt->topic = xstrdup(topic);
