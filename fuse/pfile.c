@@ -20,7 +20,7 @@ struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
     f->key = (struct pfile_key){ topic_ref(t), partition };
     f->mount = m;
     f->refs = 1;
-    f->watched_end = -1;
+    f->watched_end = f->told_end = -1;
     STAILQ_INIT(&f->ends_waiting);
     chunk_list_init(&f->chunks);
     LIST_INIT(&f->fetches);

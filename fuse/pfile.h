@@ -68,11 +68,13 @@ struct pfile {
 
     uint64_t tails_sent, tails_done; /* last lines of closed files (P3) */
     LIST_HEAD(, tails_wait) tails_waiting;
-    int64_t own_records; /* appended by this mount, since the watch last looked */
+    int own_sends;       /* appends of this mount on their way */
+    int64_t own_records; /* acknowledged ones that no news has shown yet */
 
     LIST_HEAD(, stream_reader) parked; /* streams that wait for more */
     LIST_HEAD(, handle) polled;        /* streams whose poll wants to be told */
     int64_t watched_end;               /* end offset the watch has seen, -1 none */
+    int64_t told_end;                  /* up to where inotify watchers were told, -1 nothing */
     bool watching;                     /* in a poll on its way */
     TAILQ_ENTRY(pfile) watch_link;     /* among the watched */
     bool in_watch;

@@ -24,6 +24,7 @@
 #include "fuse/mount.h"
 #include "fuse/pfile.h"
 #include "fuse/pfile_read.h"
+#include "fuse/watch.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -195,14 +196,6 @@ static size_t append_committed(const struct append *ap, int *ret_rc)
     return n;
 }
 
-static void append_note_committed(struct append *ap)
-{
-    const struct part *p;
-    STAILQ_FOREACH (p, &ap->parts, link)
-        ap->file->own_records += p->committed;
-    ap->file->appended_ns = clock_mono_ns();
-}
-
 static void set_tail(struct handle *h, struct bytebuf *from)
 {
     h->app.tail.n = 0;
@@ -256,7 +249,7 @@ static void append_done(struct append *ap)
 {
     struct handle *h = ap->h;
     int rc;
-    append_note_committed(ap);
+    ap->file->appended_ns = clock_mono_ns();
     append_committed(ap, &rc);
     if (ap->is_tail)
         tail_done(ap);
@@ -285,6 +278,9 @@ static void part_end(struct part *p, int rc, int32_t committed)
     p->committed = rc == 0 ? p->n : committed;
     w->sends--;
     ap->h->app.sends--;
+    ap->file->own_sends--;
+    ap->file->own_records += p->committed;
+    watch_judge(ap->mount->watch, ap->file);
     append_release_one(ap);
     writers_make_room(w);
 }
@@ -395,6 +391,7 @@ static void part_send(struct append *ap, const struct producer_record *records, 
     ap->outstanding++;
     ap->mount->writers->sends++;
     ap->h->app.sends++;
+    ap->file->own_sends++;
     producer_send(ap->mount->producer, &p->send);
 }
 

@@ -151,12 +151,18 @@ void watch_drop(struct watch *w, struct pfile *f)
 
 /* ---- news ---- */
 
-/* Records that neither this mount appended nor the watch told of before. */
-static bool grew_elsewhere(struct pfile *f, int64_t end)
+/* The kernel itself tells inotify watchers of this mount's appends; they are told here of what is more. While
+ * an append is on its way nobody knows yet whose the news are. */
+void watch_judge(struct watch *w, struct pfile *f)
 {
-    int64_t own = f->own_records;
-    f->own_records = 0;
-    return f->watched_end >= 0 && end > f->watched_end && end - f->watched_end != own;
+    int64_t grown = f->watched_end - f->told_end;
+    if (f->own_sends > 0 || grown <= 0)
+        return;
+    bool elsewhere = f->told_end >= 0 && grown > f->own_records;
+    f->own_records = MAX(f->own_records - grown, 0);
+    f->told_end = f->watched_end;
+    if (elsewhere && f->kernel_knows && w->mount->poke != NULL)
+        poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f));
 }
 
 static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends *e)
@@ -171,11 +177,9 @@ static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends
         return;
     }
     ends_set(f, e, p->sent_ns);
-    bool poke = grew_elsewhere(f, e->end_offset) && f->kernel_knows && w->mount->poke != NULL;
     f->watched_end = e->end_offset;
+    watch_judge(w, f);
     streams_wake(f);
-    if (poke)
-        poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f));
 }
 
 /* Files that nobody wants news of any more go; the others into the next round. */

@@ -20,6 +20,8 @@ void watch_free(struct watch *w); /* no poll is on its way any more */
 void watch_want(struct watch *w, struct pfile *f);
 /* The kernel knows the file's plain node, or forgot it. */
 void watch_kernel_knows(struct watch *w, struct pfile *f, bool knows);
+/* An append of this mount has its answer, or news came: have files grown elsewhere? */
+void watch_judge(struct watch *w, struct pfile *f);
 /* f is about to be freed. */
 void watch_drop(struct watch *w, struct pfile *f);
 
