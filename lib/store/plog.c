@@ -238,18 +238,22 @@ void plog_ends(struct plog *l, struct plog_ends *ret)
 
 /* ---- rolling ---- */
 
+/* All four at once, as Kafka's tools expect them. The header of .text says where the segment's text begins.
+ */
 int plog_create_files(struct plog *l, struct segment *s)
 {
-    int rc = segfile_pin(s->log, true);
-    if (rc < 0)
-        return rc;
-    segfile_unpin(s->log);
+    struct segfile *files[] = { s->log, s->index.file, s->time.file };
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        int rc = segfile_pin(files[i], true);
+        if (rc < 0)
+            return rc;
+        segfile_unpin(files[i]);
+    }
     pthread_mutex_lock(&l->mu);
     l->dir_changes++;
     pthread_mutex_unlock(&l->mu);
-    /* The header says where the text of the segment begins; the very first one begins at 0 and does without.
-     */
-    return s->text_base > 0 ? segment_write_header(s, false) : 0;
+    return segment_write_header(s, false);
 }
 
 /* What is known of the segment goes into its files, so that nobody need read its log for it. They are caches:
@@ -275,8 +279,7 @@ int plog_roll(struct plog *l)
     s->known = true;
     int rc = plog_create_files(l, s);
     if (rc < 0) {
-        segfile_unlink(s->text.file);
-        segfile_unlink(s->log);
+        segment_unlink(s);
         segment_unref(s);
         return rc;
     }

@@ -50,17 +50,6 @@ static void remove_old_cuts(struct plog *l, int64_t now_ms)
 
 /* ---- deleting the front ---- */
 
-static void unlink_segment(struct plog *l, struct segment *s)
-{
-    pthread_mutex_lock(&l->fix_mu);
-    /* The log last: index files without one are never looked at, a log without them is rebuilt. */
-    segfile_unlink(s->index.file);
-    segfile_unlink(s->time.file);
-    segfile_unlink(s->text.file);
-    segfile_unlink(s->log);
-    pthread_mutex_unlock(&l->fix_mu);
-}
-
 /* Takes the first segment out of the log. Under append_mu and mu. */
 static struct segment *take_first(struct plog *l)
 {
@@ -95,7 +84,9 @@ static int delete_front(struct plog *l, int64_t start)
         pthread_mutex_unlock(&l->append_mu);
         if (s == NULL)
             break;
-        unlink_segment(l, s);
+        pthread_mutex_lock(&l->fix_mu);
+        segment_unlink(s);
+        pthread_mutex_unlock(&l->fix_mu);
         segment_unref(s);
         gone++;
     }

@@ -156,12 +156,8 @@ static int cut_files(struct plog *l, struct segment **gone, int n_gone, struct s
 {
     pthread_mutex_lock(&l->fix_mu);
     int rc = 0;
-    for (int i = n_gone - 1; rc == 0 && i >= 0; i--) {
-        segfile_unlink(gone[i]->index.file);
-        segfile_unlink(gone[i]->time.file);
-        segfile_unlink(gone[i]->text.file);
-        rc = segfile_unlink(gone[i]->log);
-    }
+    for (int i = n_gone - 1; rc == 0 && i >= 0; i--)
+        rc = segment_unlink(gone[i]);
     pthread_mutex_unlock(&l->fix_mu);
     if (rc == 0)
         rc = segfile_truncate(last->log, last->sum.size);

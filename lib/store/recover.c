@@ -73,10 +73,7 @@ static int open_segments(struct recovery *r)
     for (int i = 0; i < ls->n_logs; i++) {
         if (i + 1 < ls->n_logs && ls->logs[i + 1] <= r->l->start_offset) {
             struct segment *s = segment_new(r->l->files, r->l->name, ls->logs[i]);
-            segfile_unlink(s->index.file);
-            segfile_unlink(s->time.file);
-            segfile_unlink(s->text.file);
-            int rc = segfile_unlink(s->log);
+            int rc = segment_unlink(s);
             segment_unref(s);
             if (rc < 0)
                 return rc;

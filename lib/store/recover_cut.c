@@ -79,18 +79,15 @@ static int drop_segment(struct recovery *r, struct segment *s)
 {
     struct plog *l = r->l;
     char path[PATH_MAX];
-    int rc;
+    int rc = 0;
 
-    segfile_unlink(s->index.file);
-    segfile_unlink(s->time.file);
-    segfile_unlink(s->text.file);
-    if (s->flushed == 0) {
-        rc = segfile_unlink(s->log);
-    } else {
+    if (s->flushed > 0) {
         cut_path(s, 0, path, sizeof path);
         rc = l->io->renameat(l->io, l->dirfd, segfile_path(s->log), l->dirfd, path);
         r->rec->cut_bytes += s->flushed;
     }
+    if (rc == 0)
+        rc = segment_unlink(s);
     segment_unref(s);
     return rc;
 }

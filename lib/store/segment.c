@@ -148,3 +148,11 @@ void segment_add_last_time(struct segment *s)
     if (s->sum.size > 0)
         timeindex_add(s);
 }
+
+int segment_unlink(struct segment *s)
+{
+    segfile_unlink(s->index.file);
+    segfile_unlink(s->time.file);
+    segfile_unlink(s->text.file);
+    return segfile_unlink(s->log);
+}

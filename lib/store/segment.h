@@ -88,6 +88,9 @@ int segment_write_tails(struct segment *s, pthread_mutex_t *mu);
 /* Cuts the index files to the entries counted. */
 int segment_trim_files(struct segment *s);
 
+/* Removes its files, the log last: index files without one are never looked at. 0 or -errno of the log's. */
+int segment_unlink(struct segment *s);
+
 /* The .text header: text_base, and of a sealed segment everything in the sum. */
 int segment_write_header(struct segment *s, bool sealed);
 struct text_header {
