@@ -12,7 +12,7 @@ import time
 
 from kwire import Conn, batch
 
-PARTITIONS, WINDOW, START_MAX_S = 4, 5, 2.0
+TOPIC, PARTITIONS, WINDOW, START_MAX_S = "crash", 4, 5, 2.0
 stop = threading.Event()
 problems = []
 
@@ -66,7 +66,7 @@ class Writer(threading.Thread):
 
     def send(self, c, b):
         records = batch(b[1], pid=self.pid, epoch=0, seq=b[0])
-        return c.send(0, 7, c.produce_body("crash", self.partition, records))
+        return c.send(0, 7, c.produce_body(TOPIC, self.partition, records))
 
 
 def start(command, log):
@@ -85,7 +85,7 @@ def start(command, log):
 def compare(writers):
     c = Conn()
     for w in writers:
-        there = c.records("crash", w.partition)
+        there = c.records(TOPIC, w.partition)
         offsets = [r[0] for r in there]
         assert offsets == list(range(len(there))), "offsets of partition %d are not dense" % w.partition
         at = {}
@@ -105,7 +105,7 @@ def main():
     slowest = 0
     with open(sys.argv[3], "ab") as log:
         p, _ = start(command, log)
-        err, text = Conn().create_topic("crash", PARTITIONS, configs=[("segment.bytes", "200000")])
+        err, text = Conn().create_topic(TOPIC, PARTITIONS, configs=[("segment.bytes", "200000")])
         assert err == 0, (err, text)
         writers = [Writer(i, seed + i) for i in range(PARTITIONS)]
         for w in writers:

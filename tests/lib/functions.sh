@@ -100,13 +100,10 @@ cleanup_fn() { HOOKS=("$*" "${HOOKS[@]}"); }
 KLOGD_PID=
 KLOGD_ARGS=()
 KLOGD_LOG=$T/klogd.log
-klogd_run() { # foreground; for tests of its start
-    klogd --override listeners="PLAINTEXT://127.0.0.1:9092" --override log.dirs="$D" "$@"
-}
 requires_klogd() { [ -x "$BUILDDIR/daemon/klogd" ] || skip "klogd is not built"; }
 klogd_spawn() {
     requires_klogd
-    klogd_run "$@" >>"$KLOGD_LOG" 2>&1 19>&- &
+    klogd --override listeners="PLAINTEXT://127.0.0.1:9092" --override log.dirs="$D" "$@" >>"$KLOGD_LOG" 2>&1 19>&- &
     KLOGD_PID=$!
 }
 klogd_up() { # listening, or dead (then the caller fails)
@@ -214,6 +211,7 @@ test_end() {
     exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
     cd / || exit 99
     if [ "$status" -ne 0 ]; then
+        exec 2>/dev/null # what bash says about the jobs it kills
         jobs -p | xargs -r kill -9 2>/dev/null
         umount -l "$M" 2>/dev/null
         exit "$status" # what is left dies with process 1

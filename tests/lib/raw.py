@@ -17,7 +17,7 @@ def main():
     ap.add_argument("-q", type=float, default=1.0, help="quiet time that ends it")
     ap.add_argument("broker")
     ap.add_argument("what", nargs="*")
-    a = ap.parse_args()
+    a = ap.parse_intermixed_args()
     s = socket.create_connection(address(a.broker))
     t0 = time.monotonic()
     for w in a.what:

@@ -8,7 +8,7 @@ entries=$(ls -A "$M/t1")
 status 4 sed -i s/h/H/ "$P"
 has "what sed says" 'Operation not permitted' "$OUT"
 if command -v vim >/dev/null; then
-    fails . timeout 10 vim -es -u NONE +s/h/H/ +wq "$P" </dev/null
+    fails "" timeout 10 vim -es -u NONE +s/h/H/ +wq "$P" </dev/null
 fi
 fails 'Operation not permitted|Permission denied' touch "$M/t1/.p0.swp"
 fails 'Operation not permitted|Permission denied' bash -c 'echo >"$1"' _ "$M/t1/p0~"

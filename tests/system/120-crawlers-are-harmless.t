@@ -20,7 +20,7 @@ find "$M" -type f -exec head -c1 {} + >/dev/null || fail "find -exec head"
 grep -r nothing "$M" >/dev/null
 du -s "$M" >/dev/null || fail "du"
 between "growth of memory in kB" -100000 51200 $(($(rss_kb "$KLOGFS_PID") - rss))
-wait_for 10 "descriptors are back to $fds" eval '[ "$(fd_count "$KLOGFS_PID")" -le $((fds + 2)) ]'
+wait_for 10 "descriptors are back to $fds" eval '[ "$(fd_count "$KLOGFS_PID")" -le $((fds + 8)) ]'
 eq "topics" "$topics" "$("$PY" "$TESTLIB/topic.py" list | md5sum)"
 eq "consumer groups" 0 "$(find "$M" -path '*/.groups/*' | wc -l)"
 has "type of the mount" ' fuse\.klogfs ' "$(grep " $M " /proc/self/mounts)"

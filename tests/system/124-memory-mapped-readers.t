@@ -16,5 +16,5 @@ except OSError as e:
 m = mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 assert m[:4] == b'1\n2\n' and len(m) == 108894 and m[-6:] == b'20000\n'
 X
-command -v git >/dev/null && eq "git grep" "$P:38" "$(cd / && git grep --no-index -c 777 "$P")"
+command -v git >/dev/null && eq "git grep" p0:38 "$(cd "$M/t1" && git grep --no-index -c 777 p0)"
 eq "sort -n" 20000 "$(sort -n "$P" | tail -n1)"

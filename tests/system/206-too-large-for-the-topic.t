@@ -8,7 +8,7 @@ topic small 1 max.message.bytes=1000
     head -c 5000 /dev/urandom | base64 -w0
     echo
     echo ok2
-) | $K -P -t small -p 0 -X linger.ms=0 -X batch.num.messages=1 2>err
+) | timeout 20 kcat -b $B -P -t small -p 0 -X linger.ms=0 -X batch.num.messages=1 2>err
 eq "exit status of kcat" 1 $?
 has "its message" 'Message size too large' "$(cat err)"
 eq "stored" "ok1 ok2" "$(consume small | tr '\n' ' ' | sed 's/ $//')"

@@ -32,5 +32,5 @@ wait_for 3 "the mount lists it" test -e "$M/new1/p0"
 mount_stop
 klogd_stop
 klogd_start --override auto.create.topics.enable=false
-fails . timeout 20 kcat -b $B -q -P -t new2 -X message.timeout.ms=2000 /etc/hostname
+fails . timeout 20 kcat -b $B -P -t new2 -X message.timeout.ms=2000 /etc/hostname
 has_not "topics with the switch off" new2 "$("$PY" "$TESTLIB/topic.py" list)"

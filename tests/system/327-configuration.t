@@ -18,7 +18,7 @@ echo v | $K -P -t new
 eq "num.partitions of the file" 3 "$("$PY" -c "from kwire import Conn; print(Conn().metadata(['new'])['new'][1])")"
 klogd_stop
 printf 'log.dirs=%s\nlog.dir.typo=1\n' "$D" >server.properties
-fails 'server.properties:2' timeout 10 klogd server.properties
+fails 'server.properties.*2' timeout 10 klogd server.properties
 status 0 klogd --help
 has "--help" '--override' "$OUT"
 status 0 klogd --version
