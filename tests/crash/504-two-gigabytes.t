@@ -10,7 +10,7 @@ P=$M/big/p0
 "$PY" - <<'X' || fail "filling"
 from kwire import Conn, batch
 c = Conn(timeout=60)
-lines = [b"line %07d of a batch, " % i + b"." * 977 for i in range(1000)]      # 1000 bytes and the newline
+lines = [b"line %07d of a batch, " % i + b"." * 975 for i in range(1000)]      # 1000 bytes and the newline
 body = c.produce_body("big", 0, batch(lines, ts=1700000000000))
 waiting = []
 for i in range(2048):
