@@ -100,7 +100,7 @@ static bool take_number(struct slice *s, int64_t max, char end, int64_t *ret)
 
     for (; i < s->n && s->p[i] >= '0' && s->p[i] <= '9'; i++) {
         int64_t digit = s->p[i] - '0';
-        if (v > (max - digit) / 10)
+        if (digit > max || v > (max - digit) / 10)
             return false;
         v = v * 10 + digit;
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/storetest.h
-UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
+UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
 	%D%/test_time
 %C%_test_crash_SOURCES = %D%/test_crash.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_crash_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -11,6 +11,9 @@ UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_plog %D%/
 %C%_test_datadir_SOURCES = %D%/test_datadir.c
 %C%_test_datadir_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_datadir_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_formats_SOURCES = %D%/test_formats.c
+%C%_test_formats_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_formats_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_plog_SOURCES = %D%/test_plog.c
 %C%_test_plog_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_plog_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

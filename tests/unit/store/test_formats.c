@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of every file, as docs/DISK-FORMAT.md has them, and what is not taken for one. */
+#include "storetest.h"
+
+#include "lib/base/crc32c.h"
+#include "lib/store/metafiles.h"
+
+static void assert_field(const uint8_t *p, int at, int width, int64_t want)
+{
+    int64_t got = width == 2   ? (int64_t)get_be16(p + at)
+                  : width == 4 ? (int64_t)get_be32(p + at)
+                               : (int64_t)get_be64(p + at);
+    if (got != want)
+        fail_msg("at %d: %lld, not %lld", at, (long long)got, (long long)want);
+}
+
+/* magic, version 1, CRC of everything after byte 16 */
+static void assert_head(const uint8_t *p, size_t n, const char *magic)
+{
+    assert_memory_equal(p, magic, 8);
+    assert_field(p, 8, 4, 1);
+    assert_field(p, 12, 4, crc32c(0, p + 16, n - 16));
+}
+
+static const struct segment_sum some_sum = {
+    .size = 1001,
+    .end_offset = 1002,
+    .text_bytes = 1003,
+    .max_timestamp = 1004,
+    .max_timestamp_offset = 1005,
+    .first_timestamp = 1006,
+    .since_index = 1007,
+    .indexed_timestamp = 1008,
+    .index_n = 9,
+    .time_n = 10,
+    .text_n = 11,
+};
+
+static void the_checkpoint(void **state)
+{
+    const struct checkpoint c = {
+        .start_offset = 21,
+        .hw = 22,
+        .flushed = { .segment = 23, .text_base = 24, .sum = some_sum },
+        .producers_offset = 25,
+        .producers_empty = true,
+    };
+    static const struct {
+        int at, width;
+        int64_t value;
+    } fields[] = {
+        { 16, 8, 21 },   { 24, 8, 22 },   { 32, 8, 1002 }, { 40, 8, 23 },   { 48, 8, 1001 }, { 56, 8, 24 },
+        { 64, 8, 1003 }, { 72, 8, 1004 }, { 80, 8, 1005 }, { 88, 8, 1006 }, { 96, 8, 1007 }, { 104, 8, 1008 },
+        { 112, 4, 9 },   { 116, 4, 10 },  { 120, 4, 11 },  { 124, 4, 1 },   { 128, 8, 25 },  { 136, 8, 0 },
+    };
+    uint8_t p[CHECKPOINT_BYTES], again[CHECKPOINT_BYTES];
+    struct checkpoint back;
+
+    (void)state;
+    checkpoint_encode(p, &c);
+    assert_head(p, sizeof p, "klogckpt");
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        assert_field(p, fields[i].at, fields[i].width, fields[i].value);
+    assert_true(checkpoint_decode(slice_of(p, sizeof p), &back));
+    checkpoint_encode(again, &back);
+    assert_memory_equal(again, p, sizeof p);
+    for (size_t i = 0; i < sizeof p; i++) {
+        p[i] ^= 1;
+        assert_false(checkpoint_decode(slice_of(p, sizeof p), &back));
+        p[i] ^= 1;
+        assert_false(checkpoint_decode(slice_of(p, i), &back));
+    }
+}
+
+static void the_text_header_and_its_entries(void **state)
+{
+    const struct text_header h = { .sealed = true, .base = 31, .text_base = 32, .sum = some_sum };
+    static const struct {
+        int at, width;
+        int64_t value;
+    } fields[] = {
+        { 16, 8, 31 },   { 24, 8, 32 },   { 32, 4, 1 },    { 36, 4, 0 },    { 40, 8, 1002 },
+        { 48, 8, 1001 }, { 56, 8, 1003 }, { 64, 8, 1004 }, { 72, 8, 1005 }, { 80, 4, 9 },
+        { 84, 4, 10 },   { 88, 4, 11 },   { 92, 4, 0 },
+    };
+    uint8_t p[TEXT_HEADER_BYTES];
+    struct text_header back;
+
+    (void)state;
+    text_header_encode(p, &h);
+    assert_head(p, sizeof p, "klogtext");
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        assert_field(p, fields[i].at, fields[i].width, fields[i].value);
+    assert_true(text_header_decode(p, sizeof p, &back));
+    assert_int_equal(back.sum.text_bytes, 1003);
+    for (size_t i = 0; i < sizeof p; i++) {
+        p[i] ^= 0x80;
+        assert_false(text_header_decode(p, sizeof p, &back));
+        p[i] ^= 0x80;
+    }
+    assert_false(text_header_decode(p, sizeof p - 1, &back));
+}
+
+/* Two batches of ten records with an entry for the second one. */
+static void the_index_files_of_a_segment(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct bytebuf b = { 0 };
+
+    f->cfg.index_interval_bytes = 100;
+    must_open(f);
+    append_n(f, 10, 50);
+    int64_t one = ends_of(f).size_bytes;
+    append_n(f, 10, 50);
+    shut(f, true);
+
+    file_path(f, SEG0 ".index", path);
+    assert_int_equal(fs_read_file(AT_FDCWD, path, 1000, &b), 0);
+    assert_int_equal(b.n, 8);
+    assert_field(b.p, 0, 4, 19);
+    assert_field(b.p, 4, 4, one);
+    b.n = 0;
+    file_path(f, SEG0 ".timeindex", path);
+    assert_int_equal(fs_read_file(AT_FDCWD, path, 1000, &b), 0);
+    assert_int_equal(b.n, 12);
+    assert_field(b.p, 0, 8, T0 + 9);
+    assert_field(b.p, 8, 4, 9);
+    b.n = 0;
+    file_path(f, SEG0 ".text", path);
+    assert_int_equal(fs_read_file(AT_FDCWD, path, 1000, &b), 0);
+    assert_int_equal(b.n, 96 + 20);
+    assert_field(b.p, 96, 4, 10);
+    assert_field(b.p, 100, 4, one);
+    assert_field(b.p, 104, 8, 510);
+    assert_field(b.p, 112, 4, crc32c(0, b.p + 96, 16));
+    bytebuf_done(&b);
+}
+
+static void the_producer_snapshot(void **state)
+{
+    struct producers ps = { 0 }, back = { 0 };
+    struct batch_header h = {
+        .producer_id = 0x1234, .producer_epoch = 5, .last_offset_delta = 1, .magic = 2
+    };
+    struct bytebuf b = { 0 };
+    int64_t offset = -1;
+
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        h.base_offset = 100 + 2 * i;
+        h.base_sequence = 2 * i;
+        producers_add(&ps, &h, 999 + i);
+    }
+    producers_encode(&ps, 114, &b);
+    assert_int_equal(b.n, 32 + 184);
+    assert_head(b.p, b.n, "klogprod");
+    assert_field(b.p, 16, 8, 114);
+    assert_field(b.p, 24, 4, 1);
+    assert_field(b.p, 32, 8, 0x1234);
+    assert_field(b.p, 40, 2, 5);
+    assert_field(b.p, 42, 2, 5);
+    assert_field(b.p, 48, 8, 1005);
+    assert_field(b.p, 56, 4, 4);
+    assert_field(b.p, 60, 4, 5);
+    assert_field(b.p, 64, 8, 104);
+    assert_field(b.p, 72, 8, 105);
+    assert_field(b.p, 80, 8, -1);
+    assert_true(producers_decode(slice_of(b.p, b.n), &back, &offset));
+    assert_int_equal(offset, 114);
+    assert_int_equal(back.n, 1);
+    producers_clear(&back);
+    for (size_t i = 0; i < b.n; i++) {
+        b.p[i] ^= 2;
+        assert_false(producers_decode(slice_of(b.p, b.n), &back, &offset));
+        b.p[i] ^= 2;
+        assert_false(producers_decode(slice_of(b.p, i), &back, &offset));
+    }
+    producers_clear(&ps);
+    bytebuf_done(&b);
+}
+
+static bool epochs_of(const char *text, struct epochs *ret)
+{
+    return epochs_decode(slice_of(text, strlen(text)), ret);
+}
+
+static void the_leader_epochs(void **state)
+{
+    static const char *const bad[] = { "",
+                                       "0\n",
+                                       "0\n1\n",
+                                       "1\n0\n",
+                                       "0\n1\n5 3",
+                                       "0\n0\n5 3\n",
+                                       "0\n1\n5  3\n",
+                                       "0\n1\n-1 3\n",
+                                       "0\n2\n5 3\n5 9\n",
+                                       "0\n2\n5 3\n6 2\n",
+                                       "0\n1\n4294967296 0\n",
+                                       "0\n1\n1 99999999999999999999\n" };
+    struct epochs e = { 0 };
+    struct bytebuf b = { 0 };
+    int32_t epoch;
+    int64_t end;
+
+    (void)state;
+    assert_true(epochs_assign(&e, 0, 0));
+    assert_true(epochs_assign(&e, 2, 10));
+    assert_false(epochs_assign(&e, 1, 12));
+    assert_true(epochs_assign(&e, 5, 20));
+    assert_true(epochs_assign(&e, 6, 20)); /* 5 got no record */
+    epochs_encode(&e, &b);
+    assert_string_equal(bytebuf_cstr(&b), "0\n3\n0 0\n2 10\n6 20\n");
+    epochs_end(&e, 1, 30, &epoch, &end);
+    assert_int_equal(epoch, 0);
+    assert_int_equal(end, 10);
+    epochs_end(&e, 6, 30, &epoch, &end);
+    assert_int_equal(epoch, 6);
+    assert_int_equal(end, 30);
+    assert_int_equal(epochs_at(&e, 19), 2);
+    assert_true(epochs_truncate_start(&e, 15));
+    assert_int_equal(epochs_at(&e, 14), -1);
+    epochs_end(&e, 1, 30, &epoch, &end);
+    assert_int_equal(epoch, -1);
+    assert_int_equal(end, -1);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        if (epochs_of(bad[i], &e))
+            fail_msg("taken for epochs: %s", bad[i]);
+        assert_int_equal(e.n, 0);
+    }
+    assert_true(epochs_of("0\n2\n5 3\n7 9\n", &e));
+    epochs_done(&e);
+    bytebuf_done(&b);
+}
+
+static void the_small_files(void **state)
+{
+    struct uuid id;
+    struct bytebuf b = { 0 };
+    struct meta_properties m = { .cluster_id = "abc", .broker_id = 3 }, back;
+    uint8_t clean[CLEAN_BYTES];
+    static const char from_kafka[] =
+        "#\n#Thu Jan 01 00:00:00 UTC 2026\r\nnode.id=7\ncluster.id=xyz\nversion=1\n";
+
+    (void)state;
+    memset(id.b, 7, sizeof id.b);
+    m.directory_id = id;
+    meta_encode(&m, &b);
+    assert_string_equal(bytebuf_cstr(&b),
+                        "version=0\ncluster.id=abc\nbroker.id=3\ndirectory.id=BwcHBwcHBwcHBwcHBwcHBw\n");
+    assert_true(meta_decode(slice_of(b.p, b.n), &back));
+    assert_int_equal(back.broker_id, 3);
+    assert_true(uuid_eq(&back.directory_id, &id));
+    assert_true(meta_decode(slice_of(from_kafka, sizeof from_kafka - 1), &back));
+    assert_string_equal(back.cluster_id, "xyz");
+    assert_int_equal(back.broker_id, 7);
+    assert_true(uuid_is_zero(&back.directory_id));
+    assert_false(meta_decode(slice_of("broker.id=x\n", 12), &back));
+    assert_false(meta_decode(slice_of("\0\0\0\0", 4), &back));
+    b.n = 0;
+    partition_metadata_encode(&id, &b);
+    assert_string_equal(bytebuf_cstr(&b), "version: 0\ntopic_id: BwcHBwcHBwcHBwcHBwcHBw\n");
+    clean_encode(&id, clean);
+    assert_head(clean, sizeof clean, "klogclea");
+    assert_true(clean_decode(slice_of(clean, sizeof clean), &id));
+    id.b[0]++;
+    assert_false(clean_decode(slice_of(clean, sizeof clean), &id));
+    bytebuf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_checkpoint),    cmocka_unit_test(the_text_header_and_its_entries),
+        T(the_index_files_of_a_segment),     cmocka_unit_test(the_producer_snapshot),
+        cmocka_unit_test(the_leader_epochs), cmocka_unit_test(the_small_files),
+    };
+    return RUN(tests);
+}
