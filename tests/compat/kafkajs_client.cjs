@@ -52,8 +52,9 @@ async function consume(kafka, topic) {
   const c = kafka.consumer({ groupId: `read-${topic}`, sessionTimeout: 10000, rebalanceTimeout: 3000 })
   await c.connect()
   await c.subscribe({ topics: [topic], fromBeginning: true })
-  let finished
-  const done = new Promise(resolve => (finished = resolve))
+  let finished, crashed
+  const done = new Promise((resolve, reject) => ([finished, crashed] = [resolve, reject]))
+  c.on(c.events.CRASH, e => crashed(e.payload.error))
   await c.run({
     autoCommit: false,
     eachMessage: async ({ message: m }) => {
