@@ -27,7 +27,7 @@ options fuse/klogfs klogfs.8
 
 for doc in README.md docs/ARCHITECTURE.md docs/HACKING.md docs/DISK-FORMAT.md; do
     [ -f "$src/$doc" ] || { complain "$doc is missing"; continue; }
-    for path in $(grep -oE '\b(lib|daemon|fuse|src|tests|docs|bench)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$src/$doc" | sort -u); do
+    for path in $(grep -oP '(?<![/\w])(lib|daemon|fuse|src|tests|docs|bench)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$src/$doc" | sort -u); do
         case $path in *N* | *X* | *ROOM* | */x.c | */cmd_x.c | docs/print-keys | src/klog | daemon/klogd | fuse/klogfs) continue ;; esac
         [ -e "$src/$path" ] || [ -e "$src/$path.c" ] || [ -e "$b/$path" ] || complain "$doc names $path, which is not there"
     done

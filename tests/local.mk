@@ -28,9 +28,9 @@ check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
 
-STATIC_TESTS = tests/check-layers.sh tests/check-style.sh
+STATIC_TESTS = tests/check-layers.sh tests/check-style.sh tests/check-docs.sh
 TESTS += $(STATIC_TESTS)
-EXTRA_DIST += $(STATIC_TESTS) tests/check-docs.sh
+EXTRA_DIST += $(STATIC_TESTS)
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/lsan.supp \
     tests/lib/kwire.py tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py
