@@ -270,19 +270,19 @@ enum kerr change_prepare_grow(struct cluster *c, struct change *ch)
 
     if (t == NULL)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
-    int32_t n = ch->pub.n_partitions, added = n - t->n_partitions, n_replicas = t->partitions[0].n_replicas;
+    int32_t n = ch->pub.n_partitions, n_replicas = t->partitions[0].n_replicas;
     if (n > CLUSTER_PARTITIONS_MAX)
         return change_refuse(ch, KERR_INVALID_PARTITIONS, "a topic has at most %d partitions",
                              CLUSTER_PARTITIONS_MAX);
-    if (added <= 0)
+    if (n <= t->n_partitions)
         return change_refuse(ch, KERR_INVALID_PARTITIONS,
                              "the topic has %d partitions already, and they can only become "
                              "more, not %d",
                              t->n_partitions, n);
-    if (ch->pub.assignment != NULL && ch->pub.n_assignment != added)
+    if (ch->pub.assignment != NULL && ch->pub.n_assignment != n - t->n_partitions)
         return change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT,
                              "the assignment has %d partitions where %d are added", ch->pub.n_assignment,
-                             added);
+                             n - t->n_partitions);
     enum kerr err = check_assignment(c, ch, n_replicas);
     if (err != KERR_NONE)
         return err;
