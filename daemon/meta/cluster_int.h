@@ -109,8 +109,8 @@ struct cluster {
     struct register_watch *watches[4];
     struct producer_ids *ids;
     bool stopping;
-    int busy_slots; /* not IDLE, or brokers.busy */
-    sem_t *idle;    /* cluster_stop waits; posted when busy_slots is 0 */
+    int busy;    /* slots not IDLE, brokers.busy, notes being deleted */
+    sem_t *idle; /* cluster_stop waits; posted when busy is 0 */
 
     /* cluster_start's: slots that still open their logs, what they came to, posted when none is left */
     int starting_left;

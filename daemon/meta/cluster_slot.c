@@ -32,9 +32,9 @@ static const uint8_t slot_next[SLOT_STATES] = {
 
 void cluster_note_idle(struct cluster *c, int delta)
 {
-    c->busy_slots += delta;
-    KCHECK(c->busy_slots >= 0);
-    if (c->busy_slots == 0 && c->idle != NULL) {
+    c->busy += delta;
+    KCHECK(c->busy >= 0);
+    if (c->busy == 0 && c->idle != NULL) {
         sem_post(c->idle);
         c->idle = NULL;
     }
@@ -263,6 +263,7 @@ void slot_open_loaded(struct topic_slot *s)
 
 /* The logs are gone: the note that they were to go may go too. */
 struct forget {
+    struct cluster *cluster;
     struct register_ops_list ops;
 };
 
@@ -272,6 +273,7 @@ static void forgotten(void *arg, int rc)
 
     if (rc < 0 && rc != -ENOENT)
         log_warn("registers: cannot delete %s: %s", f->ops.ops[0].path, strerror(-rc));
+    cluster_note_idle(f->cluster, -1);
     ops_done(&f->ops);
     free(f);
 }
@@ -282,6 +284,8 @@ static void forget_deletion(struct topic_slot *s, const struct uuid *id)
     struct forget *f = xcalloc(1, sizeof *f);
 
     uuid_text(id, text);
+    f->cluster = s->cluster;
+    cluster_note_idle(s->cluster, +1);
     ops_add(&f->ops, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", text), NULL, REGISTER_ANY_VERSION);
     registers_multi(s->cluster->registers, f->ops.ops, f->ops.n, forgotten, f);
 }

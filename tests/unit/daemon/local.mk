@@ -20,3 +20,11 @@ UNIT_TESTS += %D%/test_dataplane %D%/test_stop %D%/test_storage
 %C%_test_storage_SOURCES = %D%/test_storage.c %D%/rig.c %D%/rig.h
 %C%_test_storage_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_storage_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
+UNIT_TESTS += %D%/test_settings %D%/test_admin
+%C%_test_settings_SOURCES = %D%/test_settings.c
+%C%_test_settings_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_settings_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+%C%_test_admin_SOURCES = %D%/test_admin.c %D%/rig.c %D%/rig.h
+%C%_test_admin_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_admin_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
