@@ -134,7 +134,10 @@ static int conf_set_number(const struct conf_table *t, const struct conf_key *k,
     int64_t i = 0;
 
     if (!conf_number(k, value, &d, &i)) {
-        snprintf(want, sizeof want, "use a number from %.15g to %.15g", k->min, k->max);
+        if (k->type == CONF_LONG && k->max >= (double)INT64_MAX)
+            snprintf(want, sizeof want, "use a number of at least %.15g", k->min);
+        else
+            snprintf(want, sizeof want, "use a number from %.15g to %.15g", k->min, k->max);
         return conf_bad(t, k, value, want, err, err_size);
     }
     if (k->type == CONF_INT)
