@@ -2,6 +2,8 @@
 /* See admin.h. */
 #include "daemon/api/admin.h"
 
+#include <string.h>
+
 #include "daemon/broker.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -17,6 +19,37 @@ static void admin_unref(struct admin *a)
         return;
     free(a->done);
     free(a);
+}
+
+bool admin_refuses(struct request *r, int32_t n)
+{
+    if (n <= ADMIN_ITEMS_MAX)
+        return false;
+    request_close(r, "the request names more than 10000 things at once");
+    return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct kstr *x = *(const struct kstr *const *)a, *y = *(const struct kstr *const *)b;
+
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return x->n <= 0 ? 0 : memcmp(x->p, y->p, (size_t)x->n);
+}
+
+const bool *admin_duplicates(struct arena *a, const struct kstr *names, int32_t n)
+{
+    bool *ret = arena_array(a, (size_t)n + 1, sizeof *ret);
+    const struct kstr **sorted = arena_array(a, (size_t)n + 1, sizeof(*sorted));
+
+    for (int32_t i = 0; i < n; i++)
+        sorted[i] = &names[i];
+    qsort(sorted, (size_t)MAX(n, 0), sizeof(*sorted), compare_names);
+    for (int32_t i = 1; i < n; i++)
+        if (kstr_eq(*sorted[i - 1], *sorted[i]))
+            ret[sorted[i - 1] - names] = ret[sorted[i] - names] = true;
+    return ret;
 }
 
 struct admin *admin_begin(struct request *r, const struct admin_ops *ops, void *rsp, int32_t n)

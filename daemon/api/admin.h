@@ -12,6 +12,8 @@
 /* AclOperation bits that everybody has while there are no ACLs. */
 enum { TOPIC_OPERATIONS = 0x0df8, CLUSTER_OPERATIONS = 0x1fa0 };
 
+enum { ADMIN_ITEMS_MAX = 10000 }; /* topics, resources of one request: each costs memory while it waits */
+
 struct admin;
 struct admin_ops {
     /* What became of item i. ch: the change as it ended, NULL when it had none or has not ended yet. text may
@@ -32,6 +34,11 @@ struct admin {
     int32_t n_refs; /* changes that have not come back, and one */
     struct timer timer;
 };
+
+/* Ends a request with more items than may be; then it is gone. */
+bool admin_refuses(struct request *r, int32_t n);
+/* duplicate[i]: names[i] is there more than once. In the arena. */
+const bool *admin_duplicates(struct arena *a, const struct kstr *names, int32_t n);
 
 /* n items; each then gets admin_fail() or admin_change(), and last comes admin_wait(). */
 struct admin *admin_begin(struct request *r, const struct admin_ops *ops, void *rsp, int32_t n);

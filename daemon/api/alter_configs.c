@@ -63,6 +63,8 @@ void handle_alter_configs(struct request *r)
     const struct alter_configs_request *q = r->body;
     struct alter_configs_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
 
+    if (admin_refuses(r, q->n_resources))
+        return;
     wire_defaults(&wire_alter_configs_response, rsp);
     rsp->n_responses = q->n_resources;
     rsp->responses = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp->responses);
@@ -119,6 +121,8 @@ void handle_incremental_alter_configs(struct request *r)
     const struct incremental_alter_configs_request *q = r->body;
     struct incremental_alter_configs_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
 
+    if (admin_refuses(r, q->n_resources))
+        return;
     wire_defaults(&wire_incremental_alter_configs_response, rsp);
     rsp->n_responses = q->n_resources;
     rsp->responses = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp->responses);

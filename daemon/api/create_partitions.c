@@ -4,20 +4,12 @@
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
 
-static bool is_given_twice(const struct create_partitions_request *q, int32_t i)
-{
-    for (int32_t j = 0; j < q->n_topics; j++)
-        if (j != i && kstr_eq(q->topics[i].name, q->topics[j].name))
-            return true;
-    return false;
-}
-
-static void grow_one(struct admin *a, int32_t i)
+static void grow_one(struct admin *a, int32_t i, bool duplicate)
 {
     const struct create_partitions_request *q = a->r->body;
     const struct create_partitions_request_topics *t = &q->topics[i];
 
-    if (is_given_twice(q, i)) {
+    if (duplicate) {
         admin_fail(a, i, KERR_INVALID_REQUEST, "the request names this topic twice");
         return;
     }
@@ -58,11 +50,18 @@ void handle_create_partitions(struct request *r)
     const struct create_partitions_request *q = r->body;
     struct create_partitions_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
 
+    if (admin_refuses(r, q->n_topics))
+        return;
     wire_defaults(&wire_create_partitions_response, rsp);
     rsp->n_results = q->n_topics;
     rsp->results = arena_array(&r->arena, (size_t)q->n_topics + 1, sizeof *rsp->results);
+    struct kstr *names = arena_array(&r->arena, (size_t)q->n_topics + 1, sizeof *names);
+    for (int32_t i = 0; i < q->n_topics; i++)
+        names[i] = q->topics[i].name;
+    const bool *duplicate = admin_duplicates(&r->arena, names, q->n_topics);
+
     struct admin *a = admin_begin(r, &ops, rsp, q->n_topics);
     for (int32_t i = 0; i < q->n_topics; i++)
-        grow_one(a, i);
+        grow_one(a, i, duplicate[i]);
     admin_wait(a, q->timeout_ms);
 }

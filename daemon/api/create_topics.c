@@ -8,49 +8,56 @@
 #include "daemon/api/config_describe.h"
 #include "daemon/broker.h"
 
-static bool is_given_twice(const struct create_topics_request *q, int32_t i)
-{
-    for (int32_t j = 0; j < q->n_topics; j++)
-        if (j != i && kstr_eq(q->topics[i].name, q->topics[j].name))
-            return true;
-    return false;
-}
-
 /* The partitions of the request come in any order; they must be 0 .. n-1, each once. */
-static bool assign(struct cluster_change *ch, const struct create_topics_request_topics *t)
+static bool assign(struct arena *a, struct cluster_change *ch, const struct create_topics_request_topics *t)
 {
-    for (int32_t id = 0; id < t->n_assignments; id++) {
-        const struct create_topics_request_assignments *found = NULL;
-        for (int32_t j = 0; j < t->n_assignments && found == NULL; j++)
-            if (t->assignments[(id + j) % t->n_assignments].partition_index == id)
-                found = &t->assignments[(id + j) % t->n_assignments];
-        if (found == NULL)
+    int32_t n = t->n_assignments;
+    const struct create_topics_request_assignments **by_id = arena_array(a, (size_t)n + 1, sizeof(*by_id));
+
+    for (int32_t i = 0; i < n; i++) {
+        int32_t id = t->assignments[i].partition_index;
+        if (id < 0 || id >= n || by_id[id] != NULL)
             return false;
-        cluster_change_assign(ch, found->broker_ids, found->n_broker_ids);
+        by_id[id] = &t->assignments[i];
     }
+    for (int32_t id = 0; id < n; id++)
+        cluster_change_assign(ch, by_id[id]->broker_ids, by_id[id]->n_broker_ids);
     return true;
 }
 
-static void create_one(struct admin *a, int32_t i)
+static int32_t partitions_asked(const struct create_topics_request_topics *t)
+{
+    return MAX(1, MAX(t->num_partitions, t->n_assignments));
+}
+
+/* *left: partitions that the request may still make. */
+static void create_one(struct admin *a, int32_t i, bool duplicate, int32_t *left)
 {
     const struct create_topics_request *q = a->r->body;
     const struct create_topics_request_topics *t = &q->topics[i];
 
-    if (is_given_twice(q, i)) {
+    if (duplicate) {
         admin_fail(a, i, KERR_INVALID_REQUEST, "the request names this topic twice");
         return;
     }
-    if (t->n_assignments > CLUSTER_PARTITIONS_MAX) {
-        admin_fail(a, i, KERR_INVALID_PARTITIONS, "too many partitions");
+    if (partitions_asked(t) > CLUSTER_PARTITIONS_MAX) {
+        admin_fail(a, i, KERR_INVALID_PARTITIONS, "a topic has 1 to 10000 partitions");
         return;
     }
+    if (partitions_asked(t) > *left) {
+        admin_fail(a, i, KERR_POLICY_VIOLATION,
+                   "one request may make 10000 partitions: ask for this topic in another");
+        return;
+    }
+    *left -= partitions_asked(t);
+
     struct cluster_change *ch = cluster_change_new(t->name);
     ch->n_partitions = t->num_partitions;
     ch->replication_factor = t->replication_factor;
     ch->validate_only = q->validate_only;
     for (int32_t j = 0; j < t->n_configs; j++)
         cluster_change_add_op(ch, CONFIG_OP_SET, t->configs[j].name, t->configs[j].value);
-    if (!assign(ch, t)) {
+    if (!assign(&a->r->arena, ch, t)) {
         cluster_change_free(ch);
         admin_fail(a, i, KERR_INVALID_REPLICA_ASSIGNMENT,
                    "the assignment must have the partitions 0 to n-1, each once");
@@ -112,11 +119,19 @@ void handle_create_topics(struct request *r)
     const struct create_topics_request *q = r->body;
     struct create_topics_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
 
+    if (admin_refuses(r, q->n_topics))
+        return;
     wire_defaults(&wire_create_topics_response, rsp);
     rsp->n_topics = q->n_topics;
     rsp->topics = arena_array(&r->arena, (size_t)q->n_topics + 1, sizeof *rsp->topics);
+    struct kstr *names = arena_array(&r->arena, (size_t)q->n_topics + 1, sizeof *names);
+    for (int32_t i = 0; i < q->n_topics; i++)
+        names[i] = q->topics[i].name;
+    const bool *duplicate = admin_duplicates(&r->arena, names, q->n_topics);
+
+    int32_t left = CLUSTER_PARTITIONS_MAX;
     struct admin *a = admin_begin(r, &ops, rsp, q->n_topics);
     for (int32_t i = 0; i < q->n_topics; i++)
-        create_one(a, i);
+        create_one(a, i, duplicate[i], &left);
     admin_wait(a, q->timeout_ms);
 }

@@ -67,6 +67,8 @@ void handle_delete_topics(struct request *r)
     int32_t n = names_only ? q->n_topic_names : q->n_topics;
     struct delete_topics_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
 
+    if (admin_refuses(r, n))
+        return;
     wire_defaults(&wire_delete_topics_response, rsp);
     rsp->n_responses = n;
     rsp->responses = arena_array(&r->arena, (size_t)n + 1, sizeof *rsp->responses);

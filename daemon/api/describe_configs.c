@@ -2,6 +2,7 @@
 /* DescribeConfigs: every key of a topic or of this broker, from the tables and the image. */
 #include <stdio.h>
 
+#include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/config_describe.h"
 #include "daemon/api/config_resource.h"
@@ -86,6 +87,8 @@ static void describe_one(struct request *r, const struct cluster_image *img,
 void handle_describe_configs(struct request *r)
 {
     const struct describe_configs_request *q = r->body;
+    if (admin_refuses(r, q->n_resources))
+        return;
     struct cluster_image *img = cluster_image_get(r->broker->cluster);
     struct describe_configs_response rsp;
 

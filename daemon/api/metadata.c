@@ -10,7 +10,11 @@
 #include "daemon/broker.h"
 #include "lib/base/mem.h"
 
-enum { CREATE_TIMEOUT_MS = 30000 };
+enum {
+    CREATE_TIMEOUT_MS = 30000,
+    CREATE_MAX = 1000,                    /* topics that one request may make; the others are unknown to it */
+    ANSWER_BYTES_MAX = 512 * 1024 * 1024, /* a topic may be asked for again and again */
+};
 
 static bool wants_all(const struct request *r)
 {
@@ -103,7 +107,8 @@ static void fill_asked(struct request *r, const struct cluster_image *img,
     out->topic_id = q->topic_id;
 }
 
-static void fill_topics(struct request *r, const struct cluster_image *img, const enum kerr *errs,
+/* False: the answer would be too large. */
+static bool fill_topics(struct request *r, const struct cluster_image *img, const enum kerr *errs,
                         struct metadata_response *rsp)
 {
     const struct metadata_request *q = r->body;
@@ -112,6 +117,8 @@ static void fill_topics(struct request *r, const struct cluster_image *img, cons
     rsp->n_topics = all ? (int32_t)img->n_topics : q->n_topics;
     rsp->topics = arena_array(&r->arena, (size_t)rsp->n_topics + 1, sizeof *rsp->topics);
     for (int32_t i = 0; i < rsp->n_topics; i++) {
+        if (r->arena.used_bytes > ANSWER_BYTES_MAX)
+            return false;
         if (all) {
             rsp->topics[i].topic_authorized_operations = INT32_MIN;
             fill_topic(r, img, img->topics[i], &rsp->topics[i]);
@@ -119,6 +126,7 @@ static void fill_topics(struct request *r, const struct cluster_image *img, cons
             fill_asked(r, img, &q->topics[i], errs == NULL ? KERR_NONE : errs[i], &rsp->topics[i]);
         }
     }
+    return true;
 }
 
 /* ---- brokers ---- */
@@ -155,10 +163,12 @@ static void reply(struct request *r, const enum kerr *errs)
     fill_brokers(r, img, &rsp);
     rsp.cluster_id = kstr_of(cluster_id(c));
     rsp.controller_id = img->controller_id;
-    fill_topics(r, img, errs, &rsp);
     if (q->include_cluster_authorized_operations)
         rsp.cluster_authorized_operations = CLUSTER_OPERATIONS;
-    request_reply(r, &rsp);
+    if (fill_topics(r, img, errs, &rsp))
+        request_reply(r, &rsp);
+    else
+        request_close(r, "a Metadata answer of more than 512 MiB was asked for");
     cluster_image_put(img);
 }
 
@@ -204,11 +214,13 @@ static void create_missing(struct request *r, const struct cluster_image *img)
     struct admin *a =
         admin_begin(r, &ops, arena_array(&r->arena, (size_t)q->n_topics, sizeof(enum kerr)), q->n_topics);
 
-    for (int32_t i = 0; i < q->n_topics; i++) {
-        if (is_creatable(img, &q->topics[i]))
+    for (int32_t i = 0, left = CREATE_MAX; i < q->n_topics; i++) {
+        if (left > 0 && is_creatable(img, &q->topics[i])) {
+            left--;
             admin_change(a, i, cluster_change_new(q->topics[i].name), cluster_create_topic);
-        else
+        } else {
             admin_fail(a, i, KERR_NONE, NULL);
+        }
     }
     admin_wait(a, CREATE_TIMEOUT_MS);
 }

@@ -27,6 +27,8 @@
 #include "lib/base/mem.h"
 #include "lib/loop/loop.h"
 
+enum { FRAME_BYTES_FULL = 16 * 1024 * 1024 }; /* what is asked beyond it waits for the next round */
+
 enum item_kind { ITEM_MULTI, ITEM_GET, ITEM_CHILDREN, ITEM_EVENT };
 
 struct item {
@@ -231,21 +233,20 @@ static void round_fail(struct embedded *e, int rc, struct item_queue *round)
               strerror(-rc));
 }
 
-static void round_run(struct embedded *e, struct item_queue *round)
+/* Works through what was asked, until the frame is full, and makes it durable. */
+static void round_run(struct embedded *e, struct item_queue *asked, struct item_queue *done)
 {
-    struct item_queue done = TAILQ_HEAD_INITIALIZER(done);
     struct item *it;
 
-    while ((it = TAILQ_FIRST(round)) != NULL) {
-        TAILQ_REMOVE(round, it, link);
-        run_item(e, it, &done); /* its events come first */
-        TAILQ_INSERT_TAIL(&done, it, link);
+    while ((it = TAILQ_FIRST(asked)) != NULL && e->journal.frame.n < FRAME_BYTES_FULL) {
+        TAILQ_REMOVE(asked, it, link);
+        run_item(e, it, done); /* its events come first */
+        TAILQ_INSERT_TAIL(done, it, link);
     }
-    TAILQ_CONCAT(round, &done, link);
 
     int rc = e->dead < 0 ? 0 : register_journal_commit(&e->journal);
     if (rc < 0) {
-        round_fail(e, rc, round);
+        round_fail(e, rc, done);
         return;
     }
     register_undo_commit(&e->undo);
@@ -258,21 +259,22 @@ static void round_run(struct embedded *e, struct item_queue *round)
 static void *embedded_run(void *arg)
 {
     struct embedded *e = arg;
-    struct item_queue round = TAILQ_HEAD_INITIALIZER(round);
+    struct item_queue asked = TAILQ_HEAD_INITIALIZER(asked), done = TAILQ_HEAD_INITIALIZER(done);
 
+    pthread_setname_np(pthread_self(), "klogd-registers");
     pthread_mutex_lock(&e->mu);
     for (;;) {
-        while (TAILQ_EMPTY(&e->asked) && !e->stopping)
+        while (TAILQ_EMPTY(&e->asked) && TAILQ_EMPTY(&asked) && !e->stopping)
             pthread_cond_wait(&e->wake, &e->mu);
-        if (TAILQ_EMPTY(&e->asked))
+        TAILQ_CONCAT(&asked, &e->asked, link);
+        if (TAILQ_EMPTY(&asked))
             break;
-        TAILQ_CONCAT(&round, &e->asked, link);
         pthread_mutex_unlock(&e->mu);
 
-        round_run(e, &round);
+        round_run(e, &asked, &done);
 
         pthread_mutex_lock(&e->mu);
-        TAILQ_CONCAT(&e->answered, &round, link);
+        TAILQ_CONCAT(&e->answered, &done, link);
         loop_post(e->loop, &e->deliver);
     }
     pthread_mutex_unlock(&e->mu);

@@ -357,6 +357,42 @@ static void the_same_topic_twice_in_one_request_is_refused(void **state)
     assert_int_equal(n_topics(f), 1);
 }
 
+static void one_request_makes_so_many_partitions_and_no_more(void **state)
+{
+    struct fixture *f = *state;
+    struct create_topics_request_topics t[3] = {
+        { .name = kstr_of("a"), .num_partitions = CLUSTER_PARTITIONS_MAX - 1, .replication_factor = 1 },
+        { .name = kstr_of("b"), .num_partitions = 2, .replication_factor = 1 },
+        { .name = kstr_of("c"), .num_partitions = -1, .replication_factor = 1 },
+    };
+    struct create_topics_request q = { .topics = t, .n_topics = 3, .timeout_ms = 20000, .validate_only = true };
+    struct create_topics_response *rsp = ASK(f, create_topics, 7, &q);
+
+    assert_int_equal(rsp->topics[0].error_code, 0);
+    assert_int_equal(rsp->topics[1].error_code, KERR_POLICY_VIOLATION);
+    assert_int_equal(rsp->topics[2].error_code, 0);
+}
+
+static void a_request_of_countless_things_ends_its_connection(void **state)
+{
+    struct fixture *f = *state;
+    struct kstr *names = xcalloc(10001, sizeof *names);
+    struct delete_topics_request q = { .topic_names = names, .n_topic_names = 10000, .timeout_ms = 20000 };
+    struct bytebuf frame = { 0 };
+    int32_t correlation;
+
+    for (int i = 0; i < 10001; i++)
+        names[i] = kstr_of("t");
+    struct delete_topics_response *rsp = ASK(f, delete_topics, 4, &q);
+    assert_int_equal(rsp->n_responses, 10000);
+    assert_int_equal(rsp->responses[9999].error_code, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    q.n_topic_names++;
+    peer_send(f->fd, &wire_delete_topics_request, 4, 1, &q);
+    assert_false(peer_receive(f->fd, &correlation, &frame));
+    bytebuf_done(&frame);
+    free(names);
+}
+
 static void a_topic_grows_and_does_not_shrink(void **state)
 {
     struct fixture *f = *state;
@@ -727,6 +763,8 @@ int main(void)
         ONE(a_new_topic_s_answer_has_its_configuration),
         ONE(an_assignment_names_every_partition_once_and_brokers_that_are_there),
         ONE(the_same_topic_twice_in_one_request_is_refused),
+        ONE(one_request_makes_so_many_partitions_and_no_more),
+        ONE(a_request_of_countless_things_ends_its_connection),
         ONE(a_topic_grows_and_does_not_shrink),
         ONE(a_deleted_name_is_free_at_once_and_for_another_topic),
         ONE(a_topic_is_deleted_by_its_id),
