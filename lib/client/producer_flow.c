@@ -170,6 +170,13 @@ static void flow_too_large(struct pbatch *b, enum kerr err, struct kstr text)
     flow_cut(f, b, (b->count + 1) / 2, false);
 }
 
+/* The protocol has one code for every trouble with a disk; a full one, which no retry soon helps, shows in the broker's
+ * words only (Produce v8 and later). */
+static bool disk_is_full(enum kerr err, struct kstr text)
+{
+    return err == KERR_KAFKA_STORAGE_ERROR && kstr_eqz(text, strerror(ENOSPC));
+}
+
 static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
 {
     bool doubtful = b->maybe_written;
@@ -197,6 +204,10 @@ static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
         return;
     default:
         break;
+    }
+    if (disk_is_full(err, text)) {
+        batch_fail(b, -ENOSPC, err, text);
+        return;
     }
     bool again = kerr_retriable(err) && (producer_is_idempotent(b->flow->p) || !b->maybe_written);
     if (again)
