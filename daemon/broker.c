@@ -24,7 +24,7 @@
 
 enum {
     FIRST_BROKER_ID = 1,
-    SEGMENT_FILES_MAX = 512,                     /* descriptors of segments at rest, over all log directories */
+    SEGMENT_FILES_MAX = 512, /* descriptors of segments at rest, over all log directories */
 };
 
 /* ---- calls into a loop ---- */
@@ -53,7 +53,8 @@ void broker_call(struct loop *lp, void (*f)(void *arg), void *arg)
 }
 
 /* ---- log directories ---- */
-static int open_dir(struct broker *b, const char *path, struct datadir_identity *identity, char *err, size_t err_size)
+static int open_dir(struct broker *b, const char *path, struct datadir_identity *identity, char *err,
+                    size_t err_size)
 {
     struct datadir *dd;
     int rc = datadir_open(path, b->io, identity, &dd, err, err_size);
@@ -69,7 +70,8 @@ static int open_all_dirs(struct broker *b, struct datadir_identity *identity, ch
     CLEANUP(freep) char *list = xstrdup(b->config.log_dirs);
     int rc = 0;
     char *save = NULL;
-    for (char *path = strtok_r(list, ", ", &save); path != NULL && rc == 0; path = strtok_r(NULL, ", ", &save))
+    for (char *path = strtok_r(list, ", ", &save); path != NULL && rc == 0;
+         path = strtok_r(NULL, ", ", &save))
         rc = open_dir(b, path, identity, err, err_size);
     if (rc == 0 && b->n_dirs == 0) {
         snprintf(err, err_size, "log.dirs: no directory is named; set log.dirs to where the data shall live");
@@ -245,7 +247,8 @@ static bool close_storage(struct broker *b)
 {
     CLEANUP(freep) bool *dir_clean = xcalloc((size_t)b->n_dirs + 1, sizeof *dir_clean);
     for (int i = 0; i < b->n_dirs; i++)
-        dir_clean[i] = b->started_ms > 0 || datadir_was_clean(b->dirs[i]);   /* a failed start leaves it as it was */
+        dir_clean[i] =
+            b->started_ms > 0 || datadir_was_clean(b->dirs[i]); /* a failed start leaves it as it was */
     if (b->partitions != NULL)
         partitions_close(b->partitions, dir_clean);
     cluster_free(b->cluster);
@@ -259,7 +262,7 @@ bool broker_stop(struct broker *b)
     server_stop(b->server);
     upkeep_stop(b->upkeep);
     cluster_stop(b->cluster);
-    join_loops(b);                               /* nobody submits jobs or appends after this */
+    join_loops(b); /* nobody submits jobs or appends after this */
     workers_free(b->workers);
     flusher_free(b->flusher);
     bool clean = close_storage(b);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The owner of everything in klogd, and the order in which it starts and stops:
- * config -> addresses bound -> log directories (lock, identity, clean marker) -> registers -> flusher -> cluster (opens
- * logs) -> upkeep -> connections accepted. Stopping goes backwards: sessions drained, flush, logs, marker.
+ * config -> addresses bound -> log directories (lock, identity, clean marker) -> registers -> flusher ->
+ * cluster (opens logs) -> upkeep -> connections accepted. Stopping goes backwards: sessions drained, flush,
+ * logs, marker.
  */
 #ifndef KLOG_DAEMON_BROKER_H
 #define KLOG_DAEMON_BROKER_H
@@ -17,41 +18,42 @@
 /* What klogd's exit status says; see klogd(8). */
 enum broker_exit {
     BROKER_EXIT_CLEAN = 0,
-    BROKER_EXIT_USAGE = 1,           /* command line or configuration */
-    BROKER_EXIT_START = 2,           /* could not start; the line before says why */
-    BROKER_EXIT_STORAGE = 3,         /* the last log directory failed */
-    BROKER_EXIT_UNCLEAN = 4,         /* a second signal, or logs that did not close well: the next start recovers */
+    BROKER_EXIT_USAGE = 1,   /* command line or configuration */
+    BROKER_EXIT_START = 2,   /* could not start; the line before says why */
+    BROKER_EXIT_STORAGE = 3, /* the last log directory failed */
+    BROKER_EXIT_UNCLEAN = 4, /* a second signal, or logs that did not close well: the next start recovers */
 };
 
 struct broker {
-    struct broker_config config;     /* set once at start; dynamic keys guarded by config_mu */
-    int32_t id;                      /* set once */
-    char cluster_id[64];             /* set once */
-    struct loop **loops;             /* reactors; set once. loops[0] also runs the meta callbacks and upkeep timers */
+    struct broker_config config; /* set once at start; dynamic keys guarded by config_mu */
+    int32_t id;                  /* set once */
+    char cluster_id[64];         /* set once */
+    struct loop **loops; /* reactors; set once. loops[0] also runs the meta callbacks and upkeep timers */
     pthread_t *loop_threads;
     int n_loops;
-    struct workers *workers;         /* what may block */
-    const struct store_io *io;       /* the disk; NULL: the real one. Set by the caller */
-    struct datadir **dirs;           /* log.dirs; set once */
+    struct workers *workers;   /* what may block */
+    const struct store_io *io; /* the disk; NULL: the real one. Set by the caller */
+    struct datadir **dirs;     /* log.dirs; set once */
     int n_dirs;
     pthread_mutex_t dirs_mu;
-    bool *dir_failed;                /* guarded by dirs_mu: it was said already */
+    bool *dir_failed; /* guarded by dirs_mu: it was said already */
     struct registers *registers;
     struct cluster *cluster;
     struct partitions *partitions;
-    struct flusher *flusher;         /* daemon/upkeep/flusher.h */
-    struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
-    struct server *server;           /* daemon/server/server.h: listeners and sessions */
-    int64_t started_ms;              /* wall time at which it began to serve */
+    struct flusher *flusher; /* daemon/upkeep/flusher.h */
+    struct upkeep *upkeep;   /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
+    struct server *server;   /* daemon/server/server.h: listeners and sessions */
+    int64_t started_ms;      /* wall time at which it began to serve */
 };
 
-/* The caller has filled b->config. err: one line that says what, where, what to do. Blocks; on failure everything is undone. */
+/* The caller has filled b->config. err: one line that says what, where, what to do. Blocks; on failure
+ * everything is undone. */
 int broker_start(struct broker *b, char *err, size_t err_size);
 /* Drains, flushes, closes, writes the marker. Returns whether everything closed clean. Blocks. */
 bool broker_stop(struct broker *b);
 
-/* Any thread. A log directory failed (S8): its partitions go offline; with the last one the process ends at once, without
- * clean markers. */
+/* Any thread. A log directory failed (S8): its partitions go offline; with the last one the process ends at
+ * once, without clean markers. */
 void broker_dir_failed(struct broker *b, int dir, int eno);
 
 /* Runs f(arg) on the loop's thread and waits for it. Not from a loop's thread. */

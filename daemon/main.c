@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * klogd's command line, signals and exit status; everything else is struct broker's. The main thread parses, starts
- * the broker, waits for signals and stops it; all other threads have every signal blocked.
+ * klogd's command line, signals and exit status; everything else is struct broker's. The main thread parses,
+ * starts the broker, waits for signals and stops it; all other threads have every signal blocked.
  */
 #include <argp.h>
 #include <errno.h>
@@ -33,8 +33,10 @@ static const struct argp_option options[] = {
     { "config", 'c', "FILE", 0, "Read the configuration from FILE (key=value lines, Kafka's key names)", 0 },
     { "override", OPT_OVERRIDE, "KEY=VALUE", 0, "Set one key, over the file; may be given again", 0 },
     { "print-config", OPT_PRINT_CONFIG, NULL, 0, "Check the configuration, print all of it, and exit", 0 },
-    { "daemonize", 'd', NULL, 0, "Go to the background; return when clients are served. Messages still go to "
-      "standard error", 0 },
+    { "daemonize", 'd', NULL, 0,
+      "Go to the background; return when clients are served. Messages still go to "
+      "standard error",
+      0 },
     { 0 },
 };
 
@@ -45,7 +47,8 @@ static const char doc[] =
     "  klogd /etc/klog/klogd.properties --override listeners=PLAINTEXT://:9092\n"
     "  klogd -c klogd.properties --print-config\n"
     "\n"
-    "SIGTERM and SIGINT stop it clean (a second one at once, without flushing); SIGHUP reads log.level anew.\n"
+    "SIGTERM and SIGINT stop it clean (a second one at once, without flushing); SIGHUP reads log.level "
+    "anew.\n"
     "Exit status: 0 stopped clean, 1 wrong command line or configuration, 2 could not start, 3 the last log "
     "directory failed, 4 stopped, but not clean: the next start checks the logs.";
 
@@ -142,7 +145,8 @@ static sigset_t block_signals(void)
     return set;
 }
 
-/* The parent waits for the child's word and leaves with its verdict; the child gets the descriptor to say it on. */
+/* The parent waits for the child's word and leaves with its verdict; the child gets the descriptor to say it
+ * on. */
 static int go_to_background(void)
 {
     int fds[2];
@@ -185,8 +189,8 @@ static void say_ready(const struct broker *b, int ready_fd, int64_t began_ms)
     struct bytebuf addresses = { 0 };
     server_addresses(b->server, &addresses);
     log_info("%s serves %s", PACKAGE_STRING, bytebuf_cstr(&addresses));
-    log_info("data in %s, cluster %s, broker %d, started in %lld ms", b->config.log_dirs, b->cluster_id, b->id,
-             (long long)(clock_mono_ms() - began_ms));
+    log_info("data in %s, cluster %s, broker %d, started in %lld ms", b->config.log_dirs, b->cluster_id,
+             b->id, (long long)(clock_mono_ms() - began_ms));
     bytebuf_done(&addresses);
     notify("READY=1");
     if (ready_fd >= 0) {

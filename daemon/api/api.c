@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table. Ranges are chosen with clients in mind, not only with what the code could do: librdkafka before 2.6
- * looks for single versions (Produce 0, 3 and 7; Fetch 4 and 10; ...) and turns features off without a word when one
- * is outside the range. Produce 0-2 is advertised for that reason and answered with an error.
+ * The table. Ranges are chosen with clients in mind, not only with what the code could do: librdkafka
+ * before 2.6 looks for single versions (Produce 0, 3 and 7; Fetch 4 and 10; ...) and turns features off
+ * without a word when one is outside the range. Produce 0-2 is advertised for that reason and answered with
+ * an error.
  */
 #include "daemon/api/api.h"
 
 #include "lib/base/attr.h"
 
-static const struct api apis[] = {                   /* sorted by key */
+static const struct api apis[] = {
+    /* sorted by key */
     { API_PRODUCE, 0, 11, handle_produce },
     { API_FETCH, 4, 16, handle_fetch },
     { API_LIST_OFFSETS, 1, 9, handle_list_offsets },

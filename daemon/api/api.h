@@ -12,8 +12,8 @@ struct api {
     int16_t key, min_version, max_version;
     request_handler *handler;
 };
-const struct api *api_find(int16_t key);             /* NULL: not served */
-const struct api *api_at(size_t i);                  /* in the order of keys; NULL past the end */
+const struct api *api_find(int16_t key); /* NULL: not served */
+const struct api *api_at(size_t i);      /* in the order of keys; NULL past the end */
 
 /* Answers an ApiVersions request of a version we do not know, in version 0's layout (KIP-511). */
 void api_versions_unsupported(struct request *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DeleteRecords: moves the start of partitions up, durably. The request is judged and answered on the session's loop;
- * the log's part may wait for the disk and runs as one job on a worker.
+ * DeleteRecords: moves the start of partitions up, durably. The request is judged and answered on the
+ * session's loop; the log's part may wait for the disk and runs as one job on a worker.
  */
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
@@ -36,10 +36,12 @@ static enum kerr delete_before(struct partition *pt, int64_t offset, int64_t *re
     return KERR_NONE;
 }
 
-static void delete_partition(struct request *r, struct kstr topic, const struct delete_records_request_partitions *q,
+static void delete_partition(struct request *r, struct kstr topic,
+                             const struct delete_records_request_partitions *q,
                              struct delete_records_response_partitions *rsp)
 {
-    *rsp = (struct delete_records_response_partitions){ .partition_index = q->partition_index, .low_watermark = -1 };
+    *rsp = (struct delete_records_response_partitions){ .partition_index = q->partition_index,
+                                                        .low_watermark = -1 };
     struct partition *pt = partitions_get(r->broker->partitions, topic, q->partition_index);
     rsp->error_code = pt == NULL ? KERR_UNKNOWN_TOPIC_OR_PARTITION
                                  : (int16_t)delete_before(pt, q->offset, &rsp->low_watermark);

@@ -11,7 +11,7 @@ struct describe_log_dirs {
     struct request *r;
     struct job job;
     struct describe_log_dirs_response rsp;
-    struct partition **all;                      /* references; sorted by directory, topic, partition */
+    struct partition **all; /* references; sorted by directory, topic, partition */
     size_t n_all;
 };
 

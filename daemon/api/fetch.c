@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fetch: finds where the asked batches lie and lets them leave by sendfile; nothing here looks into a batch. When there is less
- * than min_bytes the request parks: one watcher a partition, a timer, and no thread. A wake-up reads
- * everything anew, which costs two lock operations for a partition with nothing new.
+ * Fetch: finds where the asked batches lie and lets them leave by sendfile; nothing here looks into a batch.
+ * When there is less than min_bytes the request parks: one watcher a partition, a timer, and no thread. A
+ * wake-up reads everything anew, which costs two lock operations for a partition with nothing new.
  *
  * On the session's loop. Fetch sessions (KIP-227) are not kept: every answer has session id 0, which tells
  * the client to name all its partitions each time.
@@ -15,15 +15,15 @@
 #include "lib/base/check.h"
 
 enum {
-    RESPONSE_BYTES_MAX = 55 * 1024 * 1024,           /* as Kafka's fetch.max.bytes */
-    COPY_BYTES_MAX = 4096,                           /* a piece this small costs less copied into the answer than by sendfile */
+    RESPONSE_BYTES_MAX = 55 * 1024 * 1024, /* as Kafka's fetch.max.bytes */
+    COPY_BYTES_MAX = 4096, /* a piece this small costs less copied into the answer than by sendfile */
 };
 
 struct fetch_part {
     const struct fetch_request_partitions *q;
-    struct partition *pt;                        /* NULL: not here; err says what to answer */
+    struct partition *pt; /* NULL: not here; err says what to answer */
     struct watcher watcher;
-    enum kerr err;                               /* known from the start */
+    enum kerr err; /* known from the start */
     /* what the last look found */
     enum kerr found;
     struct partition_view view;
@@ -36,11 +36,11 @@ struct fetch_part {
 struct fetch {
     struct request *r;
     const struct fetch_request *q;
-    struct fetch_part *parts;                    /* in the order of the request */
+    struct fetch_part *parts; /* in the order of the request */
     size_t n_parts;
     int64_t max_bytes;
-    int64_t bytes;                               /* in the spans */
-    bool urgent;                                 /* an error or a divergence: answer at once */
+    int64_t bytes; /* in the spans */
+    bool urgent;   /* an error or a divergence: answer at once */
     struct task wake;
     struct timer timeout;
 };
@@ -82,12 +82,12 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
 
     int64_t limit = f->q->isolation_level == 1 ? v->lso : v->hw;
     int64_t max = MIN((int64_t)MAX(p->q->partition_max_bytes, 0), room);
-    bool first = f->bytes == 0;                  /* the first that has anything gives one batch, whatever its size */
+    bool first = f->bytes == 0; /* the first that has anything gives one batch, whatever its size */
     if (offset >= limit || (max <= 0 && !first))
         return KERR_NONE;
     int rc = plog_read(p->pt->log, offset, limit, MAX(max, 0), first, &p->span);
     if (rc == -ERANGE) {
-        partition_view(p->pt, &p->view);         /* retention was faster: say where the log starts now */
+        partition_view(p->pt, &p->view); /* retention was faster: say where the log starts now */
         return KERR_OFFSET_OUT_OF_RANGE;
     }
     return rc < 0 ? kerr_of_errno(-rc) : KERR_NONE;
@@ -101,7 +101,7 @@ static enum kerr part_look(const struct fetch *f, struct fetch_part *p, int64_t 
     partition_view(p->pt, &p->view);
     if (p->view.err != KERR_NONE)
         return p->view.err == KERR_KAFKA_STORAGE_ERROR && f->r->api_version <= 5 ? KERR_NOT_LEADER_OR_FOLLOWER
-                                                                                : p->view.err;
+                                                                                 : p->view.err;
     enum kerr err = partition_epoch_check(&p->view, p->q->current_leader_epoch);
     return err != KERR_NONE ? err : part_read(f, p, room);
 }

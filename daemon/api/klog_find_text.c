@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * KlogFindText (klog's own): from a position in the plain view of a partition to the batch that holds it, or from an
- * offset to its position. The text index may have to be filled first, which reads the log: on a worker.
+ * KlogFindText (klog's own): from a position in the plain view of a partition to the batch that holds it, or
+ * from an offset to its position. The text index may have to be filled first, which reads the log: on a
+ * worker.
  */
 #include <errno.h>
 
@@ -35,7 +36,8 @@ static enum kerr find_offset(struct partition *pt, const struct partition_view *
     return KERR_NONE;
 }
 
-static enum kerr find(const struct klog_find_text_request *q, struct partition *pt, struct klog_find_text_response *rsp)
+static enum kerr find(const struct klog_find_text_request *q, struct partition *pt,
+                      struct klog_find_text_response *rsp)
 {
     struct partition_view v;
     partition_view(pt, &v);
@@ -51,8 +53,8 @@ static enum kerr find(const struct klog_find_text_request *q, struct partition *
     }
 }
 
-/* On a worker. The partition is looked up only here: a job that waits in the queue must hold no reference, since the removal
- * of the partition may stand before it in the same queue and waits for all of them. */
+/* On a worker. The partition is looked up only here: a job that waits in the queue must hold no reference,
+ * since the removal of the partition may stand before it in the same queue and waits for all of them. */
 static void find_run(struct job *j)
 {
     struct find_text *f = container_of(j, struct find_text, job);

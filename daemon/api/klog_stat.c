@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * KlogStat (klog's own): where partitions end, in records and in bytes of their plain view. A long poll: it parks until a
- * partition's visible end is another than the one the client knows, then tells all that changed. After max_wait_ms it tells
- * every partition as it stands, so that starts moved by retention come through as well.
+ * KlogStat (klog's own): where partitions end, in records and in bytes of their plain view. A long poll: it
+ * parks until a partition's visible end is another than the one the client knows, then tells all that
+ * changed. After max_wait_ms it tells every partition as it stands, so that starts moved by retention come
+ * through as well.
  *
  * On the session's loop. The visible end is min(hw, lso).
  */
@@ -12,15 +13,15 @@
 
 struct stat_part {
     const struct klog_stat_request_partitions *q;
-    struct partition *pt;                        /* a reference; NULL: not here */
+    struct partition *pt; /* a reference; NULL: not here */
     struct watcher watcher;
-    struct partition_view view;                  /* of the last look */
+    struct partition_view view; /* of the last look */
 };
 
 struct klog_stat {
     struct request *r;
     const struct klog_stat_request *q;
-    struct stat_part *parts;                     /* in the order of the request */
+    struct stat_part *parts; /* in the order of the request */
     size_t n_parts;
     struct task wake;
     struct timer timeout;
@@ -62,8 +63,15 @@ static enum kerr tell_text(struct partition *pt, struct klog_stat_response_parti
 static void part_tell(struct stat_part *p, struct klog_stat_response_partitions *out)
 {
     *out = (struct klog_stat_response_partitions){
-        .index = p->q->index, .error_code = (int16_t)p->view.err, .leader_epoch = -1, .start_offset = -1,
-        .end_offset = -1, .start_text = -1, .end_text = -1, .size_bytes = -1, .newest_timestamp = -1,
+        .index = p->q->index,
+        .error_code = (int16_t)p->view.err,
+        .leader_epoch = -1,
+        .start_offset = -1,
+        .end_offset = -1,
+        .start_text = -1,
+        .end_text = -1,
+        .size_bytes = -1,
+        .newest_timestamp = -1,
     };
     if (p->view.err != KERR_NONE)
         return;

@@ -7,12 +7,12 @@
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
 
-enum {                                           /* timestamps with a meaning of their own */
-    TS_LATEST = -1,
-    TS_EARLIEST = -2,
-    TS_MAX_TIMESTAMP = -3,                       /* v7 */
-    TS_EARLIEST_LOCAL = -4,                      /* v8 */
-    TS_LATEST_TIERED = -5,                       /* v9 */
+enum { /* timestamps with a meaning of their own */
+       TS_LATEST = -1,
+       TS_EARLIEST = -2,
+       TS_MAX_TIMESTAMP = -3,  /* v7 */
+       TS_EARLIEST_LOCAL = -4, /* v8 */
+       TS_LATEST_TIERED = -5,  /* v9 */
 };
 
 /* R16: until the watermark has reached this epoch's start the end is not known for sure. */
@@ -58,7 +58,7 @@ static enum kerr find(struct request *r, struct partition *pt, const struct part
         rsp->offset = v->start_offset;
         rsp->leader_epoch = plog_epoch_at(pt->log, v->start_offset);
         return KERR_NONE;
-    case TS_LATEST_TIERED:                       /* nothing is tiered: there is none */
+    case TS_LATEST_TIERED: /* nothing is tiered: there is none */
         return KERR_NONE;
     default:
         return find_by_time(pt, v, ts, limit, rsp);
@@ -90,7 +90,10 @@ static void answer_topic(struct request *r, const struct list_offsets_request_to
     for (int32_t i = 0; i < q->n_partitions; i++) {
         struct list_offsets_response_partitions *out = &rsp->partitions[i];
         *out = (struct list_offsets_response_partitions){
-            .partition_index = q->partitions[i].partition_index, .timestamp = -1, .offset = -1, .leader_epoch = -1,
+            .partition_index = q->partitions[i].partition_index,
+            .timestamp = -1,
+            .offset = -1,
+            .leader_epoch = -1,
         };
         out->error_code = (int16_t)answer_partition(r, q->name, &q->partitions[i], out);
         if (r->api_version < 4)

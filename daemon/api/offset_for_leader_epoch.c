@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OffsetForLeaderEpoch (KIP-320): where an epoch ended, so that a reader notices a log that was cut. On the session's loop. */
+/* OffsetForLeaderEpoch (KIP-320): where an epoch ended, so that a reader notices a log that was cut. On the
+ * session's loop. */
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
@@ -29,7 +30,9 @@ static void answer_topic(struct request *r, const struct offset_for_leader_epoch
     for (int32_t i = 0; i < q->n_partitions; i++) {
         struct offset_for_leader_epoch_response_partitions *out = &rsp->partitions[i];
         *out = (struct offset_for_leader_epoch_response_partitions){
-            .partition = q->partitions[i].partition, .leader_epoch = -1, .end_offset = -1,
+            .partition = q->partitions[i].partition,
+            .leader_epoch = -1,
+            .end_offset = -1,
         };
         out->error_code = (int16_t)answer_partition(r, q->topic, &q->partitions[i], out);
     }

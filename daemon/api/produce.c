@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Produce: each partition's batch goes from the received frame into the log without a copy, on the thread that read it. Then the
- * request is parked until what its acks ask for has happened: acks=-1 until committed, acks=1 until flushed as the
- * topic's policy says, acks=0 not at all (an error can then only be told by closing the connection).
+ * Produce: each partition's batch goes from the received frame into the log without a copy, on the thread
+ * that read it. Then the request is parked until what its acks ask for has happened: acks=-1 until committed,
+ * acks=1 until flushed as the topic's policy says, acks=0 not at all (an error can then only be told by
+ * closing the connection).
  *
  * On the session's loop. Errors are a partition's own; only acks outside -1..1 concern all of them.
  */
@@ -12,7 +13,7 @@
 #include "lib/base/check.h"
 
 struct produce_part {
-    struct partition *pt;                        /* a reference while it waits, else NULL */
+    struct partition *pt; /* a reference while it waits, else NULL */
     struct watcher watcher;
     int64_t last_offset;
     struct produce_response_partition_responses *rsp;
@@ -22,10 +23,10 @@ struct produce {
     struct request *r;
     struct produce_response rsp;
     int16_t acks;
-    struct produce_part *waiting;                /* room for every partition of the request */
-    size_t n_waiting;                            /* entries used; done ones have pt == NULL */
-    size_t n_open;                               /* of these, not done yet */
-    bool failed;                                 /* some partition has an error */
+    struct produce_part *waiting; /* room for every partition of the request */
+    size_t n_waiting;             /* entries used; done ones have pt == NULL */
+    size_t n_open;                /* of these, not done yet */
+    bool failed;                  /* some partition has an error */
     struct task wake;
     struct timer timeout;
 };
@@ -41,7 +42,8 @@ static enum kerr part_fail(struct produce *p, struct produce_response_partition_
     return err;
 }
 
-/* What the batch's frame must be before anybody looks inside (protocol.md section 3): exactly one batch of format 2. */
+/* What the batch's frame must be before anybody looks inside (protocol.md section 3): exactly one batch of
+ * format 2. */
 static enum kerr records_shape(const struct wire_records *rec, int version, const char **ret_why)
 {
     *ret_why = NULL;
@@ -85,8 +87,12 @@ static void part_wait(struct produce *p, struct partition *pt, int64_t last_offs
 {
     struct produce_part *w = &p->waiting[p->n_waiting++];
     *w = (struct produce_part){
-        .pt = partition_ref(pt), .last_offset = last_offset, .rsp = rsp,
-        .watcher = { .loop = p->r->loop, .task = &p->wake, .wake_at = last_offset + 1,
+        .pt = partition_ref(pt),
+        .last_offset = last_offset,
+        .rsp = rsp,
+        .watcher = { .loop = p->r->loop,
+                     .task = &p->wake,
+                     .wake_at = last_offset + 1,
                      .what = p->acks == -1 ? WATCH_HW : WATCH_FLUSH },
     };
     p->n_open++;
@@ -116,8 +122,12 @@ static void part_produce(struct produce *p, struct kstr topic, const struct prod
 {
     struct request *r = p->r;
     *rsp = (struct produce_response_partition_responses){
-        .index = q->index, .base_offset = -1, .log_append_time_ms = -1, .log_start_offset = -1,
-        .error_message = KSTR_NULL, .current_leader = { -1, -1 },
+        .index = q->index,
+        .base_offset = -1,
+        .log_append_time_ms = -1,
+        .log_start_offset = -1,
+        .error_message = KSTR_NULL,
+        .current_leader = { -1, -1 },
     };
     if (p->acks < -1 || p->acks > 1) {
         part_fail(p, rsp, KERR_INVALID_REQUIRED_ACKS, NULL);
@@ -161,7 +171,8 @@ static void produce_all(struct produce *p, const struct produce_request *q)
         struct produce_response_responses *out = &p->rsp.responses[i];
         out->name = t->name;
         out->n_partition_responses = t->n_partition_data;
-        out->partition_responses = arena_array(a, (size_t)t->n_partition_data, sizeof *out->partition_responses);
+        out->partition_responses =
+            arena_array(a, (size_t)t->n_partition_data, sizeof *out->partition_responses);
         for (int32_t k = 0; k < t->n_partition_data; k++)
             part_produce(p, t->name, &t->partition_data[k], &out->partition_responses[k]);
     }
@@ -171,10 +182,12 @@ static const char *first_error(const struct produce *p)
 {
     for (int32_t i = 0; i < p->rsp.n_responses; i++)
         for (int32_t k = 0; k < p->rsp.responses[i].n_partition_responses; k++) {
-            const struct produce_response_partition_responses *rsp = &p->rsp.responses[i].partition_responses[k];
+            const struct produce_response_partition_responses *rsp =
+                &p->rsp.responses[i].partition_responses[k];
             if (rsp->error_code != KERR_NONE)
                 return arena_printf(&p->r->arena, "produce with acks=0 to %.*s-%d failed: %s",
-                                    KSTR_FMT(p->rsp.responses[i].name), rsp->index, kerr_name(rsp->error_code));
+                                    KSTR_FMT(p->rsp.responses[i].name), rsp->index,
+                                    kerr_name(rsp->error_code));
         }
     return "produce with acks=0 failed";
 }

@@ -36,7 +36,9 @@ static void list_apis(struct request *r, struct api_versions_response *rsp)
         if (wire_api_find(a->key)->klog_only && !request_client_is_klog(r))
             continue;
         rsp->api_keys[rsp->n_api_keys++] = (struct api_versions_response_api_keys){
-            .api_key = a->key, .min_version = a->min_version, .max_version = a->max_version,
+            .api_key = a->key,
+            .min_version = a->min_version,
+            .max_version = a->max_version,
         };
     }
 }

@@ -17,7 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-/* A compressed batch may not grow beyond this, whatever it claims: a small request must not take the machine. */
+/* A compressed batch may not grow beyond this: a small request must not take the machine. */
 enum { DECOMPRESSED_MAX_BYTES = 64 * 1024 * 1024 };
 
 /* ---- waiting ---- */
@@ -104,7 +104,7 @@ static enum kerr append_admit(struct partition *pt, int16_t acks, struct partiti
     if (!replica_leads(&pt->replica))
         return append_fail(ret, KERR_NOT_LEADER_OR_FOLLOWER, NULL);
     if (acks == -1 && !replica_has_min_isr(&pt->replica))
-        return append_fail(ret, KERR_NOT_ENOUGH_REPLICAS, NULL);      /* R7 */
+        return append_fail(ret, KERR_NOT_ENOUGH_REPLICAS, NULL); /* R7 */
     return KERR_NONE;
 }
 
@@ -123,8 +123,8 @@ static struct batch_rules rules_of(const struct topic_config *cfg, bool zstd_all
     };
 }
 
-static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, size_t n, struct batch_info *info,
-                              struct partition_appended *ret)
+static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, size_t n,
+                              struct batch_info *info, struct partition_appended *ret)
 {
     enum kerr err = batch_validate(batch, n, rules, info);
     if (err != KERR_NONE) {
@@ -139,8 +139,9 @@ static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, s
     return KERR_NONE;
 }
 
-/* What the topic's policy asks for after an append; returns whether hw moved at once. Under mu. A segment that was closed is
- * flushed whatever the policy: nobody writes to it any more, and until then its descriptor must stay open. */
+/* What the topic's policy asks for after an append; returns whether hw moved at once. Under mu. A segment
+ * that was closed is flushed whatever the policy: nobody writes to it any more, and until then its descriptor
+ * must stay open. */
 static bool flush_start(struct partition *pt, int64_t records, bool rolled)
 {
     struct flusher *f = pt->broker->flusher;
@@ -207,8 +208,9 @@ static int64_t start_offset_of(const struct partition *pt)
 void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t acks, bool zstd_allowed,
                       bool internal_writer, struct partition_appended *ret)
 {
-    *ret = (struct partition_appended){ .bad_index = -1, .base_offset = -1, .last_offset = -1,
-                                        .log_append_time = -1, .start_offset = -1 };
+    *ret = (struct partition_appended){
+        .bad_index = -1, .base_offset = -1, .last_offset = -1, .log_append_time = -1, .start_offset = -1
+    };
     if (pt->internal && !internal_writer) {
         append_fail(ret, KERR_INVALID_TOPIC_EXCEPTION, "the topic is klog's own");
         return;
@@ -228,8 +230,8 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
         append_write(pt, batch, n, &info, &rules, ret);
         ret->start_offset = start_offset_of(pt);
     }
-    bool failed = ret->err == KERR_KAFKA_STORAGE_ERROR && pt->dir >= 0 &&
-                  datadir_failed(pt->broker->dirs[pt->dir]);
+    bool failed =
+        ret->err == KERR_KAFKA_STORAGE_ERROR && pt->dir >= 0 && datadir_failed(pt->broker->dirs[pt->dir]);
     pthread_mutex_unlock(&pt->mu);
     if (failed)
         broker_dir_failed(pt->broker, pt->dir, ret->eno);
@@ -241,18 +243,19 @@ void partition_view(struct partition *pt, struct partition_view *ret)
     struct plog_ends ends = { 0 };
     pthread_mutex_lock(&pt->mu);
     const struct replica *r = &pt->replica;
-    ret->err = pt->deleted                       ? KERR_UNKNOWN_TOPIC_OR_PARTITION
-               : r->role == REPLICA_DAMAGED      ? KERR_KAFKA_STORAGE_ERROR
-               : !replica_leads(r)               ? KERR_NOT_LEADER_OR_FOLLOWER
-                                                 : KERR_NONE;
+    ret->err = pt->deleted                  ? KERR_UNKNOWN_TOPIC_OR_PARTITION
+               : r->role == REPLICA_DAMAGED ? KERR_KAFKA_STORAGE_ERROR
+               : !replica_leads(r)          ? KERR_NOT_LEADER_OR_FOLLOWER
+                                            : KERR_NONE;
     if (pt->log != NULL)
         plog_ends(pt->log, &ends);
     ret->leader = r->state.leader;
     ret->leader_epoch = r->state.leader_epoch;
     ret->start_offset = ends.start_offset;
-    /* Retention may have passed a watermark that a checkpoint left behind; nothing below the start is there to see. */
+    /* Retention may have passed a watermark that a checkpoint left behind; nothing below the start is there
+     * to see. */
     ret->hw = r->hw < ends.start_offset ? ends.start_offset : r->hw;
-    ret->lso = ret->hw;                          /* no transaction is open: all that is committed is stable */
+    ret->lso = ret->hw; /* no transaction is open: all that is committed is stable */
     ret->leo = r->leo;
     ret->fleo = r->fleo;
     ret->hw_is_current = replica_hw_is_current(r);
@@ -317,7 +320,8 @@ bool partition_set_state(struct partition *pt, const struct partition_state *st)
 
     int rc = leads && pt->log != NULL ? plog_epoch_begin(pt->log, st->leader_epoch) : 0;
     if (rc < 0) {
-        log_error("%s-%d: cannot record leader epoch %d: %s", pt->topic, pt->id, st->leader_epoch, strerror(-rc));
+        log_error("%s-%d: cannot record leader epoch %d: %s", pt->topic, pt->id, st->leader_epoch,
+                  strerror(-rc));
         partition_disk_failed(pt);
         return false;
     }

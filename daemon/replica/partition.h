@@ -22,38 +22,38 @@ struct broker;
 struct partitions;
 
 enum watch_what {
-    WATCH_HW,                        /* committed and visible */
-    WATCH_FLUSH,                     /* on this broker's disk: acks=1 */
+    WATCH_HW,    /* committed and visible */
+    WATCH_FLUSH, /* on this broker's disk: acks=1 */
 };
 
-/* One who waits on a partition. Owned by a delayed operation on `loop`; one a partition. Told once, then it must be
- * registered again. */
+/* One who waits on a partition. Owned by a delayed operation on `loop`; one a partition. Told once, then it
+ * must be registered again. */
 struct watcher {
     struct loop *loop;
-    struct task *task;               /* posted when the condition may have come true */
+    struct task *task; /* posted when the condition may have come true */
     enum watch_what what;
-    int64_t wake_at;                 /* wake when that offset is reached; also on any change of leadership or deletion */
-    bool waiting;                    /* in the list; guarded by partition.mu */
-    LIST_ENTRY(watcher) link;        /* guarded by partition.mu */
+    int64_t wake_at; /* wake when that offset is reached; also on any change of leadership or deletion */
+    bool waiting;    /* in the list; guarded by partition.mu */
+    LIST_ENTRY(watcher) link; /* guarded by partition.mu */
 };
 
 struct partition {
     pthread_mutex_t mu;
-    struct partitions *registry;     /* set once */
-    struct broker *broker;           /* set once */
-    char *topic;                     /* set once */
-    int32_t id;                      /* set once */
-    struct uuid topic_id;            /* set once */
-    bool internal;                   /* set once: only klog itself and __admin_client write to it */
-    int dir;                         /* set once: index in broker.dirs, -1 none */
-    struct plog *log;                /* set once; NULL when it could not be opened: the replica is then damaged */
-    struct replica replica;          /* guarded by mu */
-    struct topic_config *config;     /* guarded by mu */
-    LIST_HEAD(, watcher) watchers;   /* guarded by mu */
-    bool deleted;                    /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
-    int64_t unflushed_messages;      /* guarded by mu; policy interval */
-    atomic_int refs;                 /* partition_ref/unref */
-    bool gone;                       /* no reference is left; guarded by the registry's lock of the dead */
+    struct partitions *registry; /* set once */
+    struct broker *broker;       /* set once */
+    char *topic;                 /* set once */
+    int32_t id;                  /* set once */
+    struct uuid topic_id;        /* set once */
+    bool internal;               /* set once: only klog itself and __admin_client write to it */
+    int dir;                     /* set once: index in broker.dirs, -1 none */
+    struct plog *log;            /* set once; NULL when it could not be opened: the replica is then damaged */
+    struct replica replica;      /* guarded by mu */
+    struct topic_config *config; /* guarded by mu */
+    LIST_HEAD(, watcher) watchers; /* guarded by mu */
+    bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
+    int64_t unflushed_messages;    /* guarded by mu; policy interval */
+    atomic_int refs;               /* partition_ref/unref */
+    bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */
     /* flusher's, guarded by the flusher's lock */
     bool flush_queued, flush_timed;
     int64_t flush_due_ms;
@@ -69,31 +69,32 @@ void partition_unref(struct partition *pt);
 struct partition_appended {
     enum kerr err;
     int eno;
-    const char *text;                /* error message or NULL; static */
-    int32_t bad_index;               /* record refused, -1 */
+    const char *text;  /* error message or NULL; static */
+    int32_t bad_index; /* record refused, -1 */
     int64_t base_offset, last_offset, log_append_time, start_offset;
-    bool committed, flushed;         /* already: nobody needs to wait for it */
-    int32_t leader, leader_epoch;    /* for NOT_LEADER_OR_FOLLOWER */
+    bool committed, flushed;      /* already: nobody needs to wait for it */
+    int32_t leader, leader_epoch; /* for NOT_LEADER_OR_FOLLOWER */
 };
-/* Judges and appends one batch as leader, starts its flush. acks=-1 is committed once hw > last_offset, acks=1 once it is
- * flushed as the topic's policy says. The batch is patched in place. */
+/* Judges and appends one batch as leader, starts its flush. acks=-1 is committed once hw > last_offset,
+ * acks=1 once it is flushed as the topic's policy says. The batch is patched in place. */
 void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t acks, bool zstd_allowed,
                       bool internal_writer, struct partition_appended *ret);
 
 /* ---- view ---- */
-struct partition_view {              /* one consistent reading of the ends */
-    enum kerr err;                   /* UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR */
+struct partition_view { /* one consistent reading of the ends */
+    enum kerr err;      /* UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR */
     int32_t leader, leader_epoch;
     int64_t start_offset, hw, lso, leo, fleo;
-    bool hw_is_current;              /* R16 */
-    bool has_min_isr;                /* R7 */
+    bool hw_is_current; /* R16 */
+    bool has_min_isr;   /* R7 */
 };
 void partition_view(struct partition *pt, struct partition_view *ret);
 /* KIP-320: NONE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH; -1 is not judged. */
 enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_epoch);
 
 /* ---- waiting ---- */
-/* Registers w, unless its offset is reached or the partition is gone or led elsewhere already: then returns false. */
+/* Registers w, unless its offset is reached or the partition is gone or led elsewhere already: then returns
+ * false. */
 bool partition_watch(struct partition *pt, struct watcher *w);
 void partition_unwatch(struct partition *pt, struct watcher *w);
 void partition_wake_all(struct partition *pt);
@@ -101,30 +102,31 @@ void partition_wake_all(struct partition *pt);
 /* ---- events ---- */
 void partition_flush_began(struct partition *pt);
 void partition_flushed(struct partition *pt, int64_t fleo);
-void partition_disk_failed(struct partition *pt);            /* S8: answers KAFKA_STORAGE_ERROR from now on */
+void partition_disk_failed(struct partition *pt); /* S8: answers KAFKA_STORAGE_ERROR from now on */
 void partition_set_config(struct partition *pt, struct topic_config *cfg);
-/* A newer register state; a new leadership is made durable in the log first (S6). False: older than what is known
- * (R15). Blocks: on a worker. */
+/* A newer register state; a new leadership is made durable in the log first (S6). False: older than what is
+ * known (R15). Blocks: on a worker. */
 bool partition_set_state(struct partition *pt, const struct partition_state *st);
 
 /* ---- the registry of hosted partitions: daemon/replica/partitions.c ---- */
 struct partitions *partitions_new(struct broker *b);
-/* Closes every log with its checkpoints; dir_clean[i] becomes false for a log directory where that was not possible. No other
- * thread may use partitions any more. */
+/* Closes every log with its checkpoints; dir_clean[i] becomes false for a log directory where that was not
+ * possible. No other thread may use partitions any more. */
 void partitions_close(struct partitions *ps, bool *dir_clean);
 void partitions_free(struct partitions *ps);
-struct partition *partitions_get(struct partitions *ps, struct kstr topic, int32_t id);        /* a reference, or NULL */
+struct partition *partitions_get(struct partitions *ps, struct kstr topic,
+                                 int32_t id); /* a reference, or NULL */
 struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid *id, int32_t partition);
-/* The topic's name by its id, copied into ret (topic names have at most 249 bytes); false: not hosted here. */
+/* The topic's name by its id, copied into ret; false: not hosted here. */
 #define TOPIC_NAME_MAX 249
 bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char ret[TOPIC_NAME_MAX + 1]);
-/* Opens or creates the log and joins the registry. Blocks: on a worker. A log that cannot be opened joins as damaged
- * and returns its -errno. */
+/* Opens or creates the log and joins the registry. Blocks: on a worker. A log that cannot be opened joins as
+ * damaged and returns its -errno. */
 int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
                    struct topic_config *cfg, const struct partition_state *st);
-/* Leaves the registry, wakes waiters, deletes the log once the last reference is gone. Blocks: on a worker. */
+/* Leaves the registry, wakes waiters, deletes the log after the last reference. Blocks: on a worker. */
 void partitions_remove(struct partitions *ps, const char *topic, int32_t id);
-/* Calls f for each, without a lock held: f may block, and may be called for one that is just being removed. */
+/* Calls f for each, without a lock held: f may block. One may just be being removed. */
 void partitions_each(struct partitions *ps, void (*f)(void *arg, struct partition *pt), void *arg);
 /* A log directory failed: its partitions are damaged. */
 void partitions_dir_failed(struct partitions *ps, int dir);

@@ -23,7 +23,7 @@
 struct hosted_topic {
     char *name;
     struct uuid id;
-    struct partition **partitions;               /* by number, NULL where not hosted */
+    struct partition **partitions; /* by number, NULL where not hosted */
     int32_t n_partitions, n_hosted;
     UT_hash_handle by_name, by_id;
 };
@@ -31,11 +31,11 @@ struct hosted_topic {
 struct partitions {
     struct broker *broker;
     pthread_rwlock_t lock;
-    struct hosted_topic *by_name, *by_id;        /* guarded by lock */
-    size_t n;                                    /* guarded by lock */
-    int *n_in_dir;                               /* guarded by lock; by index of broker.dirs */
+    struct hosted_topic *by_name, *by_id; /* guarded by lock */
+    size_t n;                             /* guarded by lock */
+    int *n_in_dir;                        /* guarded by lock; by index of broker.dirs */
     pthread_mutex_t dead_mu;
-    pthread_cond_t dead;                         /* some partition's `gone` became true */
+    pthread_cond_t dead; /* some partition's `gone` became true */
 };
 
 /* ---- references ---- */
@@ -57,7 +57,7 @@ void partition_unref(struct partition *pt)
 
     struct partitions *ps = pt->registry;
     pthread_mutex_lock(&ps->dead_mu);
-    pt->gone = true;                             /* from here on it is the remover's */
+    pt->gone = true; /* from here on it is the remover's */
     pthread_cond_broadcast(&ps->dead);
     pthread_mutex_unlock(&ps->dead_mu);
 }
@@ -229,9 +229,10 @@ static int dir_choose(struct partitions *ps, const char *topic, int32_t id)
 static void log_recovery(const struct partition *pt, const struct plog_recovery *rec)
 {
     if (rec->cut_bytes > 0)
-        log_warn("%s: %lld bytes at the end of the log (position %lld) were no whole batches and were cut off; "
-                 "they are kept in %s", plog_name(pt->log), (long long)rec->cut_bytes,
-                 (long long)rec->cut_position, rec->cut_file);
+        log_warn(
+            "%s: %lld bytes at the end of the log (position %lld) were no whole batches and were cut off; "
+            "they are kept in %s",
+            plog_name(pt->log), (long long)rec->cut_bytes, (long long)rec->cut_position, rec->cut_file);
     if (rec->note[0] != '\0')
         log_warn("%s: %s", plog_name(pt->log), rec->note);
     if (!rec->clean)
@@ -242,14 +243,15 @@ static void log_recovery(const struct partition *pt, const struct plog_recovery 
 static int open_log_of(struct partition *pt, const struct uuid *topic_id)
 {
     struct plog_recovery rec = { 0 };
-    int rc = plog_open(pt->broker->dirs[pt->dir], pt->topic, pt->id, topic_id, &pt->config->plog, clock_wall_ms(),
-                       &pt->log, &rec);
+    int rc = plog_open(pt->broker->dirs[pt->dir], pt->topic, pt->id, topic_id, &pt->config->plog,
+                       clock_wall_ms(), &pt->log, &rec);
     if (rc == 0)
         log_recovery(pt, &rec);
     return rc;
 }
 
-/* The directory belongs to an earlier topic of this name, which was deleted while this broker could not delete its part. */
+/* The directory belongs to an earlier topic of this name, which was deleted while this broker could not
+ * delete its part. */
 static int discard_old_log(struct partition *pt)
 {
     struct dir_search s = { .topic = pt->topic, .id = pt->id };
@@ -291,7 +293,7 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
                                         const struct uuid *topic_id, struct topic_config *cfg)
 {
     struct partition *pt = xcalloc(1, sizeof *pt);
-    pthread_mutexattr_t spin_first;              /* it is held for microseconds: a sleep would take longer */
+    pthread_mutexattr_t spin_first; /* it is held for microseconds: a sleep would take longer */
     pthread_mutexattr_init(&spin_first);
     pthread_mutexattr_settype(&spin_first, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(&pt->mu, &spin_first);
@@ -304,7 +306,7 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
     pt->internal = strcmp(topic, "__consumer_offsets") == 0 || strcmp(topic, "__transaction_state") == 0;
     pt->config = topic_config_ref(cfg);
     LIST_INIT(&pt->watchers);
-    atomic_init(&pt->refs, 1);                   /* the registry's */
+    atomic_init(&pt->refs, 1); /* the registry's */
     return pt;
 }
 
@@ -409,7 +411,7 @@ static bool partition_close(struct partition *pt)
         log_error("%s-%d: closing the log: %s", pt->topic, pt->id, strerror(-rc));
     pt->log = NULL;
     if (atomic_load(&pt->refs) == 1)
-        partition_free(pt);                      /* else a request that was cut short still names it: the process ends */
+        partition_free(pt); /* else a request that was cut short still names it: the process ends */
     return well && rc == 0;
 }
 

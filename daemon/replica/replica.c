@@ -17,13 +17,13 @@
 #define B(role) (1u << REPLICA_##role)
 
 static const uint8_t role_next[REPLICA_ROLES] = {
-    [REPLICA_OFFLINE]  = B(OFFLINE) | B(FOLLOWER) | B(LEADER) | B(DAMAGED),
+    [REPLICA_OFFLINE] = B(OFFLINE) | B(FOLLOWER) | B(LEADER) | B(DAMAGED),
     [REPLICA_FOLLOWER] = B(OFFLINE) | B(FOLLOWER) | B(LEADER) | B(DAMAGED),
-    [REPLICA_LEADER]   = B(OFFLINE) | B(FOLLOWER) | B(LEADER) | B(DAMAGED),
-    [REPLICA_DAMAGED]  = B(DAMAGED),
+    [REPLICA_LEADER] = B(OFFLINE) | B(FOLLOWER) | B(LEADER) | B(DAMAGED),
+    [REPLICA_DAMAGED] = B(DAMAGED),
 };
 
-static void replica_move(struct replica *r, enum replica_role to)    /* the only writer of r->role */
+static void replica_move(struct replica *r, enum replica_role to) /* the only writer of r->role */
 {
     KCHECK(role_next[r->role] & (1u << to));
     r->role = to;
@@ -42,7 +42,7 @@ static bool in_isr(const struct replica *r, int32_t id)
     return id_index(r->state.isr, r->state.n_isr, id) >= 0;
 }
 
-static bool in_max_isr(const struct replica *r, int32_t id)          /* R4 */
+static bool in_max_isr(const struct replica *r, int32_t id) /* R4 */
 {
     return in_isr(r, id) || id_index(r->pending_isr, r->n_pending, id) >= 0;
 }
@@ -52,8 +52,8 @@ int32_t replica_isr_floor(const struct replica *r)
     return r->min_isr < r->state.n_replicas ? r->min_isr : r->state.n_replicas;
 }
 
-/* The least log end that every member of the maximal ISR has reported in this epoch; -1 while one has not. The
- * leader's own part is what it has flushed. */
+/* The least log end that every member of the maximal ISR has reported in this epoch; -1 while one has not.
+ * The leader's own part is what it has flushed. */
 static int64_t least_reported_leo(const struct replica *r)
 {
     int64_t least = r->fleo;
@@ -83,8 +83,12 @@ void replica_init(struct replica *r, int32_t me, int64_t leo, int64_t fleo, int6
 {
     KCHECK(leo >= 0 && fleo >= 0 && fleo <= leo);
     *r = (struct replica){
-        .role = REPLICA_OFFLINE, .me = me, .min_isr = 1, .leo = leo, .fleo = fleo,
-        .hw = hw < 0 ? 0 : hw > leo ? leo : hw,
+        .role = REPLICA_OFFLINE,
+        .me = me,
+        .min_isr = 1,
+        .leo = leo,
+        .fleo = fleo,
+        .hw = hw < 0 ? 0 : MIN(hw, leo),
         .state = { .leader = -1, .leader_epoch = -1, .version = -1 },
     };
 }
@@ -195,10 +199,10 @@ bool replica_propose_isr(struct replica *r, const int32_t *isr, int32_t n)
     if (r->role != REPLICA_LEADER || r->n_pending > 0 || id_index(isr, n, r->me) < 0)
         return false;
     if (n < r->state.n_isr && n < replica_isr_floor(r))
-        return false;                                    /* R8 */
+        return false; /* R8 */
     for (int32_t i = 0; i < n; i++)
         if (!in_isr(r, isr[i]) && !replica_may_join(r, isr[i]))
-            return false;                                /* R9 */
+            return false; /* R9 */
 
     memcpy(r->pending_isr, isr, (size_t)n * sizeof *isr);
     r->n_pending = n;

@@ -45,7 +45,7 @@ static void send_gap(struct conn *c, const struct wire_gap *gap)
     struct plog_span *span = gap->ext;
     KCHECK(span->n == gap->n);
     struct plog_span *owner = xmalloc(sizeof *owner);
-    *owner = *span;                              /* the reference moves */
+    *owner = *span; /* the reference moves */
     conn_send_file(c, segfile_fd(owner->file), owner->at, owner->n, span_sent, owner);
 }
 

@@ -22,38 +22,43 @@ struct request {
     int32_t correlation_id;
     struct kstr client_id;
     const struct wire_api *api;
-    struct rcbuf *frame;             /* the bytes; produce patches batches in place in it */
-    struct arena arena;              /* body and answer; freed with the request */
-    const void *body;                /* the decoded struct */
-    int64_t received_ms;             /* loop time */
-    /* Set by a handler that parks the request; called once if the session dies first. The handler must then stop and call
-     * request_drop(). NULL: the handler will answer anyway. */
+    struct rcbuf *frame; /* the bytes; produce patches batches in place in it */
+    struct arena arena;  /* body and answer; freed with the request */
+    const void *body;    /* the decoded struct */
+    int64_t received_ms; /* loop time */
+    /* Set by a handler that parks the request; called once if the session dies first. The handler must then
+     * stop and call request_drop(). NULL: the handler will answer anyway. */
     void (*cancel)(struct request *r);
-    /* Set by a handler that waits for something that may not come: the broker is stopping, answer now with what there is.
-     * NULL: the handler will answer by itself. */
+    /* Set by a handler that waits for something that may not come: the broker is stopping, answer now with
+     * what there is. NULL: the handler will answer by itself. */
     void (*finish)(struct request *r);
-    void *op;                        /* the handler's own */
+    void *op; /* the handler's own */
     /* private: the session's queue, in order, and the answer until it is its turn */
     TAILQ_ENTRY(request) link;
     bool ended;
-    struct rcbuf *reply;             /* NULL: no answer is due */
+    struct rcbuf *reply; /* NULL: no answer is due */
     struct wire_gap *gaps;
     size_t n_gaps;
 };
 
-/* Exactly one of these ends the request and frees it. Replies leave in request order, whatever the order of these calls. */
-void request_reply(struct request *r, const void *response);     /* gaps' ext must be struct plog_span *: sent by sendfile, released after */
-void request_reply_raw(struct request *r, struct bytebuf *body); /* an encoded body; takes the bytes. For ApiVersions' own rule */
-void request_reply_none(struct request *r);                      /* acks=0 */
-void request_drop(struct request *r);                            /* after cancel */
-void request_close(struct request *r, const char *why);          /* answers nothing, closes the connection */
+/* Exactly one of these ends the request and frees it. Replies leave in request order, whatever the order of
+ * these calls. */
+void request_reply(
+    struct request *r,
+    const void *response); /* gaps' ext must be struct plog_span *: sent by sendfile, released after */
+void request_reply_raw(
+    struct request *r,
+    struct bytebuf *body);                  /* an encoded body; takes the bytes. For ApiVersions' own rule */
+void request_reply_none(struct request *r); /* acks=0 */
+void request_drop(struct request *r);       /* after cancel */
+void request_close(struct request *r, const char *why); /* answers nothing, closes the connection */
 
 /* What the session knows of its client (KIP-511) and its listener. */
 bool request_client_is_klog(const struct request *r);
 void request_client_software(struct request *r, struct kstr name, struct kstr version);
-const char *request_peer(const struct request *r);               /* "127.0.0.1:4711" */
-/* Host and port to advertise to this client: advertised.listeners of the listener it came in on. The host is valid as
- * long as the request. */
+const char *request_peer(const struct request *r); /* "127.0.0.1:4711" */
+/* Host and port to advertise to this client: advertised.listeners of the listener it came in on. The host is
+ * valid as long as the request. */
 void request_listener(struct request *r, const char **ret_host, int32_t *ret_port);
 
 /* Handlers: one a file in daemon/api/, named handle_<api>; table in daemon/api/api.c. */

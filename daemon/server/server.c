@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listeners on loops[0]; each accepted descriptor goes to the reactor that has the fewest connections, so that two busy
- * clients never share one while another is idle. Stopping: see server_stop().
+ * Listeners on loops[0]; each accepted descriptor goes to the reactor that has the fewest connections, so
+ * that two busy clients never share one while another is idle. Stopping: see server_stop().
  *
  * Out of descriptors: one kept in reserve is given up to accept and close a connection, so that the
  * peer learns it at once and the listener does not spin; then the listener rests for a moment.
@@ -104,7 +104,8 @@ bool reactor_may_log(struct reactor *rx)
 static void listener_rest(struct listener *l, const char *why)
 {
     struct loop *lp = l->server->broker->loops[0];
-    log_warn("listener %s: %s; new connections wait or are turned away; raise the limit (ulimit -n)", l->address, why);
+    log_warn("listener %s: %s; new connections wait or are turned away; raise the limit (ulimit -n)",
+             l->address, why);
     loop_fd_mod(lp, &l->w, 0);
     timer_set(lp, &l->retry, loop_now_ms(lp) + NO_DESCRIPTORS_REST_MS);
 }
@@ -195,7 +196,9 @@ static int bind_any(uint16_t port)
 {
     struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any };
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-    struct addrinfo ai6 = { .ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&in6, .ai_addrlen = sizeof in6 };
+    struct addrinfo ai6 = { .ai_family = AF_INET6,
+                            .ai_addr = (struct sockaddr *)&in6,
+                            .ai_addrlen = sizeof in6 };
     struct addrinfo ai = { .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&in, .ai_addrlen = sizeof in };
     int fd = bind_address(&ai6);
     return fd == -EAFNOSUPPORT ? bind_address(&ai) : fd;
@@ -227,7 +230,8 @@ static void note_address(struct listener *l)
     socklen_t n = sizeof ss;
     char host[INET6_ADDRSTRLEN] = "?", port[12] = "?";
     getsockname(l->w.fd, (struct sockaddr *)&ss, &n);
-    getnameinfo((struct sockaddr *)&ss, n, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    getnameinfo((struct sockaddr *)&ss, n, host, sizeof host, port, sizeof port,
+                NI_NUMERICHOST | NI_NUMERICSERV);
     l->port = (int32_t)strtol(port, NULL, 10);
     snprintf(l->address, sizeof l->address, ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
@@ -242,8 +246,9 @@ static int listener_bind(struct server *s, struct listener *l, const struct brok
     int fd = bind_host(conf, err, err_size);
     if (fd < 0) {
         if (err[0] == '\0')
-            snprintf(err, err_size, "listeners: %s:%d: %s%s", conf->host[0] == '\0' ? "*" : conf->host, conf->port,
-                     strerror(-fd), fd == -EADDRINUSE ? "; stop what listens there or choose another port" : "");
+            snprintf(err, err_size, "listeners: %s:%d: %s%s", conf->host[0] == '\0' ? "*" : conf->host,
+                     conf->port, strerror(-fd),
+                     fd == -EADDRINUSE ? "; stop what listens there or choose another port" : "");
         return fd;
     }
     l->w = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .cb = on_acceptable };

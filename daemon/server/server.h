@@ -18,8 +18,8 @@ struct server;
 struct server *server_new(struct broker *b, char *err, size_t err_size);
 /* Listens and accepts from now on. 0 or -errno with one line in err. */
 int server_start(struct server *s, char *err, size_t err_size);
-/* Accepts nothing more, answers parked requests, lets the others finish and their answers leave, closes; after some
- * seconds it stops waiting. Blocks. */
+/* Accepts nothing more, answers parked requests, lets the others finish and their answers leave, closes;
+ * after some seconds it stops waiting. Blocks. */
 void server_stop(struct server *s);
 void server_free(struct server *s);
 

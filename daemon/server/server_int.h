@@ -2,8 +2,8 @@
 /*
  * The server from inside: server.c (listeners, life), session.c (one connection), request.c (answers).
  *
- * A session belongs to one reactor and is touched by its thread alone. Other threads reach a reactor by the queue of
- * accepted descriptors (`mu`) and by tasks.
+ * A session belongs to one reactor and is touched by its thread alone. Other threads reach a reactor by the
+ * queue of accepted descriptors (`mu`) and by tasks.
  */
 #ifndef KLOG_DAEMON_SERVER_INT_H
 #define KLOG_DAEMON_SERVER_INT_H
@@ -18,44 +18,44 @@
 #include "lib/loop/conn.h"
 
 struct listener {
-    struct loop_fd w;                /* on loops[0] */
-    struct timer retry;              /* set while descriptors are out */
+    struct loop_fd w;   /* on loops[0] */
+    struct timer retry; /* set while descriptors are out */
     struct server *server;
     const struct broker_listener *conf;
-    char address[64];                /* "127.0.0.1:9092" as bound, for people */
-    int32_t port;                    /* as bound */
-    bool accepting;                  /* in the loop */
+    char address[64]; /* "127.0.0.1:9092" as bound, for people */
+    int32_t port;     /* as bound */
+    bool accepting;   /* in the loop */
 };
 
-struct accepted {                    /* a descriptor on its way to its reactor */
+struct accepted { /* a descriptor on its way to its reactor */
     int fd;
     struct listener *listener;
 };
 
-struct reactor {                     /* one a loop */
+struct reactor { /* one a loop */
     struct server *server;
     struct loop *loop;
-    atomic_int n_conns;              /* here or on the way here */
+    atomic_int n_conns; /* here or on the way here */
     pthread_mutex_t mu;
-    struct accepted *queue;          /* guarded by mu */
-    size_t n_queue, cap_queue;       /* guarded by mu */
+    struct accepted *queue;    /* guarded by mu */
+    size_t n_queue, cap_queue; /* guarded by mu */
     struct task take;
-    LIST_HEAD(, session) sessions;   /* the loop's thread */
-    bool draining;                   /* the loop's thread */
-    int64_t log_window_ms;           /* the loop's thread: see reactor_may_log */
+    LIST_HEAD(, session) sessions; /* the loop's thread */
+    bool draining;                 /* the loop's thread */
+    int64_t log_window_ms;         /* the loop's thread: see reactor_may_log */
     int log_lines, log_suppressed;
 };
 
 struct server {
     struct broker *broker;
-    struct broker_listener *confs;   /* set once */
-    size_t n;                        /* set once */
-    struct listener *listeners;      /* n of them */
-    struct reactor *reactors;        /* broker.n_loops of them */
-    int reserve_fd;                  /* given up to turn one connection away when descriptors are out; loops[0] */
-    bool told_full;                  /* loops[0]: max.connections was said */
+    struct broker_listener *confs; /* set once */
+    size_t n;                      /* set once */
+    struct listener *listeners;    /* n of them */
+    struct reactor *reactors;      /* broker.n_loops of them */
+    int reserve_fd; /* given up to turn one connection away when descriptors are out; loops[0] */
+    bool told_full; /* loops[0]: max.connections was said */
     pthread_mutex_t drained_mu;
-    pthread_cond_t drained;          /* some connection ended while draining */
+    pthread_cond_t drained; /* some connection ended while draining */
     atomic_int n_conns;
     atomic_bool draining;
 };
@@ -65,32 +65,32 @@ TAILQ_HEAD(request_queue, request);
 struct session {
     struct reactor *reactor;
     struct listener *listener;
-    struct conn *conn;               /* NULL once the connection is gone */
-    struct request_queue requests;   /* in the order they came; answered ones wait for those before them */
+    struct conn *conn;             /* NULL once the connection is gone */
+    struct request_queue requests; /* in the order they came; answered ones wait for those before them */
     int32_t n_requests;
-    size_t request_bytes;            /* of their frames */
-    bool paused;                     /* reading stopped: too much under way */
+    size_t request_bytes; /* of their frames */
+    bool paused;          /* reading stopped: too much under way */
     bool is_klog;
-    int busy;                        /* functions on the stack that will look at it again: do not free it */
+    int busy; /* functions on the stack that will look at it again: do not free it */
     LIST_ENTRY(session) link;
 };
 
 /* session.c */
 void session_open(struct reactor *rx, int fd, struct listener *l);
-void session_drain(struct session *s);       /* finish what is parked, close when nothing is left */
-void session_abort(struct session *s);       /* close now */
-void session_ended(struct session *s, struct request *r);    /* r has its answer: send what can go, in order */
-void session_close(struct session *s, const char *why);      /* and one log line, unless why is NULL */
-void session_forget(struct session *s, struct request *r);   /* r leaves the queue and is freed */
+void session_drain(struct session *s); /* finish what is parked, close when nothing is left */
+void session_abort(struct session *s); /* close now */
+void session_ended(struct session *s, struct request *r);  /* r has its answer: send what can go, in order */
+void session_close(struct session *s, const char *why);    /* and one log line, unless why is NULL */
+void session_forget(struct session *s, struct request *r); /* r leaves the queue and is freed */
 
 /* request.c */
 struct request *request_new(struct session *s, struct rcbuf *frame);
 void request_free(struct request *r);
-void request_send(struct request *r, struct conn *c);        /* the encoded answer; c NULL: drops it */
+void request_send(struct request *r, struct conn *c); /* the encoded answer; c NULL: drops it */
 
 /* server.c */
 void server_conn_ended(struct reactor *rx);
-/* Strangers must not fill the disk with log lines: a few a second and reactor, then one line with the count. */
+/* Strangers must not fill the disk with log lines: a few a second, then one with the count. */
 bool reactor_may_log(struct reactor *rx);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One client's connection: frames become requests, answers leave in the order the requests came (whatever the order
- * in which handlers end them), and a client that asks faster than it is answered is not read any further. On
- * its reactor's thread. Knows how to find a handler, and nothing of what handlers do.
+ * One client's connection: frames become requests, answers leave in the order the requests came (whatever the
+ * order in which handlers end them), and a client that asks faster than it is answered is not read any
+ * further. On its reactor's thread. Knows how to find a handler, and nothing of what handlers do.
  *
- * Life: while `conn` is there the session is in the reactor's list. Without it it lives on until its last request has
- * ended, for handlers that cannot be interrupted.
+ * Life: while `conn` is there the session is in the reactor's list. Without it it lives on until its last
+ * request has ended, for handlers that cannot be interrupted.
  */
 #include <errno.h>
 
@@ -15,9 +15,10 @@
 #include "lib/base/mem.h"
 
 enum {
-    HALF_FRAME_MS = 30000,                       /* a request begun must be whole by then; docs name it */
-    REQUEST_BYTES_MAX = 32 * 1024 * 1024,        /* frames of one session under way before it is not read any further */
-    OUTPUT_BYTES_MAX = 8 * 1024 * 1024,          /* the same for answers that its client does not take */
+    HALF_FRAME_MS = 30000, /* a request begun must be whole by then; klogd(8) names it */
+    /* A session is not read any further while so much of it is under way: */
+    REQUEST_BYTES_MAX = 32 * 1024 * 1024, /* frames received, */
+    OUTPUT_BYTES_MAX = 8 * 1024 * 1024,   /* answers that its client does not take */
 };
 
 /* ---- back-pressure ---- */
@@ -48,7 +49,7 @@ static void session_free_if_done(struct session *s)
         free(s);
 }
 
-/* The connection is gone: those who wait for something on its behalf must stop. Their cancel() may free them. */
+/* The connection is gone: those who wait on its behalf must stop. Their cancel() may free them. */
 static void session_lost(struct session *s)
 {
     LIST_REMOVE(s, link);
@@ -95,7 +96,8 @@ static void session_settle(struct session *s)
     if (s->busy > 0)
         return;
     session_regulate(s);
-    if (s->conn != NULL && s->reactor->draining && TAILQ_EMPTY(&s->requests) && conn_output_bytes(s->conn) == 0)
+    if (s->conn != NULL && s->reactor->draining && TAILQ_EMPTY(&s->requests) &&
+        conn_output_bytes(s->conn) == 0)
         session_close(s, NULL);
     session_free_if_done(s);
 }
@@ -160,8 +162,8 @@ static void session_handle(struct session *s, struct rcbuf *frame)
         return;
     void *decoded = arena_alloc(&r->arena, wire_msg_size(r->api->request));
     if (wire_decode(r->api->request, r->api_version, body, &r->arena, decoded) < 0) {
-        request_close(r, arena_printf(&r->arena, "the body of a %s request, version %d, is malformed", r->api->name,
-                                      r->api_version));
+        request_close(r, arena_printf(&r->arena, "the body of a %s request, version %d, is malformed",
+                                      r->api->name, r->api_version));
         return;
     }
     r->body = decoded;

@@ -3,9 +3,9 @@
  * Group commit, one thread a log directory.
  *
  * A queue holds the partitions to flush now, a list those that may wait until a moment (policy
- * interval). The thread takes the whole queue, syncs each partition and tells it at once how far it got, so that its
- * producers need not wait for the others of the round. A partition is in the queue once,
- * however much was appended; each place in a queue or list holds a reference.
+ * interval). The thread takes the whole queue, syncs each partition and tells it at once how far it got, so
+ * that its producers need not wait for the others of the round. A partition is in the queue once, however
+ * much was appended; each place in a queue or list holds a reference.
  *
  * Lock order: partition.mu, then lane.mu. The thread holds neither while it syncs.
  */
@@ -25,16 +25,16 @@
 
 TAILQ_HEAD(flush_queue, partition);
 
-struct lane {                                    /* one log directory */
+struct lane { /* one log directory */
     struct flusher *flusher;
     int dir;
     pthread_t thread;
     pthread_mutex_t mu;
-    pthread_cond_t wake;                         /* on CLOCK_MONOTONIC */
-    bool asleep;                                 /* guarded by mu: a signal is needed */
-    bool stopping;                               /* guarded by mu */
-    struct flush_queue queue;                    /* guarded by mu */
-    LIST_HEAD(, partition) timed;                /* guarded by mu */
+    pthread_cond_t wake;          /* on CLOCK_MONOTONIC */
+    bool asleep;                  /* guarded by mu: a signal is needed */
+    bool stopping;                /* guarded by mu */
+    struct flush_queue queue;     /* guarded by mu */
+    LIST_HEAD(, partition) timed; /* guarded by mu */
 };
 
 struct flusher {
@@ -44,13 +44,13 @@ struct flusher {
 };
 
 /* ---- queueing ---- */
-static void lane_wake(struct lane *ln)           /* under mu */
+static void lane_wake(struct lane *ln) /* under mu */
 {
     if (ln->asleep)
         pthread_cond_signal(&ln->wake);
 }
 
-static void lane_push(struct lane *ln, struct partition *pt)     /* under mu */
+static void lane_push(struct lane *ln, struct partition *pt) /* under mu */
 {
     if (pt->flush_queued)
         return;
@@ -59,7 +59,7 @@ static void lane_push(struct lane *ln, struct partition *pt)     /* under mu */
     TAILQ_INSERT_TAIL(&ln->queue, pt, flush_link);
 }
 
-static void lane_untime(struct partition *pt)    /* under mu; the caller drops the reference outside */
+static void lane_untime(struct partition *pt) /* under mu; the caller drops the reference outside */
 {
     LIST_REMOVE(pt, flush_timed_link);
     pt->flush_timed = false;
@@ -135,7 +135,8 @@ static void flush_partition(struct lane *ln, struct partition *pt)
         log_warn("%s: checkpoint: %s", plog_name(pt->log), strerror(-rc));
 }
 
-/* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits. Under mu. */
+/* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits.
+ * Under mu. */
 static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
 {
     int64_t next_ms = INT64_MAX;
@@ -148,12 +149,12 @@ static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
         }
         lane_untime(pt);
         lane_push(ln, pt);
-        atomic_fetch_sub(&pt->refs, 1);          /* the queue has its own: never the last one */
+        atomic_fetch_sub(&pt->refs, 1); /* the queue has its own: never the last one */
     }
     return next_ms;
 }
 
-static void lane_sleep(struct lane *ln, int64_t until_ms)        /* under mu */
+static void lane_sleep(struct lane *ln, int64_t until_ms) /* under mu */
 {
     ln->asleep = true;
     if (until_ms == INT64_MAX) {
@@ -179,7 +180,7 @@ static struct partition *lane_next(struct lane *ln)
     }
     if (pt != NULL) {
         TAILQ_REMOVE(&ln->queue, pt, flush_link);
-        pt->flush_queued = false;                /* what is appended from now on queues it again */
+        pt->flush_queued = false; /* what is appended from now on queues it again */
     }
     pthread_mutex_unlock(&ln->mu);
     return pt;

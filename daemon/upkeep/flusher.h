@@ -12,8 +12,8 @@ struct broker;
 struct flusher;
 struct partition;
 
-struct flusher *flusher_new(struct broker *b);       /* after broker.dirs; starts the threads */
-void flusher_free(struct flusher *f);                /* flushes what is queued, joins the threads */
+struct flusher *flusher_new(struct broker *b); /* after broker.dirs; starts the threads */
+void flusher_free(struct flusher *f);          /* flushes what is queued, joins the threads */
 
 /* Any thread, also under partition.mu. Soon, or (_by) at the latest at clock_mono_ms() == due_ms. */
 void flusher_queue(struct flusher *f, struct partition *pt);

@@ -13,7 +13,8 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-/* How far a recovery after a crash may have to look back when the flush policy leaves flushing to the kernel. */
+/* How far a recovery after a crash may have to look back when the flush policy leaves flushing to the kernel.
+ */
 enum { CHECKPOINT_INTERVAL_MS = 60000 };
 
 enum { ROUND_RETENTION, ROUND_CHECKPOINT, ROUNDS };
@@ -55,8 +56,8 @@ static void retain_partition(void *arg, struct partition *pt)
     note_failure(pt, "retention", rc);
     if (rc > 0) {
         partition_view(pt, &v);
-        log_info("%s: retention removed %d segments; the log starts at offset %lld now", plog_name(pt->log), rc,
-                 (long long)v.start_offset);
+        log_info("%s: retention removed %d segments; the log starts at offset %lld now", plog_name(pt->log),
+                 rc, (long long)v.start_offset);
     }
     plog_expire_producers(pt->log, clock_wall_ms());
 }
@@ -130,7 +131,10 @@ static void stop_on_loop(void *arg)
 static void round_init(struct upkeep *u, int i, int64_t interval_ms, void (*each)(void *, struct partition *))
 {
     u->rounds[i] = (struct upkeep_round){
-        .upkeep = u, .interval_ms = interval_ms, .each = each, .timer.cb = round_due,
+        .upkeep = u,
+        .interval_ms = interval_ms,
+        .each = each,
+        .timer.cb = round_due,
         .job = { .run = round_run, .done = round_done, .loop = u->broker->loops[0] },
     };
 }

@@ -9,8 +9,8 @@
 struct broker;
 struct upkeep;
 
-struct upkeep *upkeep_new(struct broker *b);         /* starts the timers */
-void upkeep_stop(struct upkeep *u);                  /* no new round begins; one that runs goes on */
-void upkeep_free(struct upkeep *u);                  /* after workers and loops have ended */
+struct upkeep *upkeep_new(struct broker *b); /* starts the timers */
+void upkeep_stop(struct upkeep *u);          /* no new round begins; one that runs goes on */
+void upkeep_free(struct upkeep *u);          /* after workers and loops have ended */
 
 #endif

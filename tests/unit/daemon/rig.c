@@ -169,7 +169,8 @@ struct partition *rig_partition(struct rig *g, const char *topic, int32_t id)
 /* ---- the client ---- */
 int peer_open(struct rig *g)
 {
-    struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)g->port),
+    struct sockaddr_in in = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)g->port),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct timeval limit = { .tv_sec = RECEIVE_TIMEOUT_S };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -188,8 +189,10 @@ void peer_send(int fd, const struct wire_message *m, int version, int32_t correl
 {
     struct wire_out out = { 0 };
     const char *field = NULL;
-    struct wire_request_header h = { .api_key = m->api_key, .api_version = (int16_t)version,
-                                     .correlation_id = correlation, .client_id = kstr_of("rig") };
+    struct wire_request_header h = { .api_key = m->api_key,
+                                     .api_version = (int16_t)version,
+                                     .correlation_id = correlation,
+                                     .client_id = kstr_of("rig") };
     wire_request_header_write(&h, &out);
     if (wire_encode(m, version, body, &out, &field) < 0)
         fail_msg("%s v%d: field %s", m->name, version, field);
@@ -236,16 +239,17 @@ void *peer_reply(int fd, const struct wire_message *m, int version, int32_t corr
     if (!peer_receive(fd, &got, &b))
         fail_msg("%s: the connection ended", m->name);
     assert_int_equal(got, correlation);
-    uint8_t *frame = arena_dup(a, b.p, b.n);     /* the struct points into it */
-    assert_int_equal(wire_response_header_read(m->api_key, (int16_t)version, slice_of(frame, b.n), &got, &body), 0);
+    uint8_t *frame = arena_dup(a, b.p, b.n); /* the struct points into it */
+    assert_int_equal(
+        wire_response_header_read(m->api_key, (int16_t)version, slice_of(frame, b.n), &got, &body), 0);
     bytebuf_done(&b);
     void *rsp = arena_alloc(a, wire_msg_size(m));
     assert_int_equal(wire_decode(m, version, body, a, rsp), 0);
     return rsp;
 }
 
-void *peer_ask(int fd, const struct wire_message *q, const struct wire_message *a, int version, const void *body,
-               struct arena *arena)
+void *peer_ask(int fd, const struct wire_message *q, const struct wire_message *a, int version,
+               const void *body, struct arena *arena)
 {
     peer_send(fd, q, version, 77, body);
     return peer_reply(fd, a, version, 77, arena);
@@ -266,18 +270,25 @@ void make_batch(struct bytebuf *ret, const char *value, int n, int64_t timestamp
     batch_builder_done(&bb);
 }
 
-struct produce_response_partition_responses *peer_produce(int fd, int version, const char *topic, int16_t acks,
-                                                          const struct bytebuf *records, struct arena *a)
+struct produce_response_partition_responses *peer_produce(int fd, int version, const char *topic,
+                                                          int16_t acks, const struct bytebuf *records,
+                                                          struct arena *a)
 {
     struct produce_request_partition_data part = { .records = { .p = records->p, .n = (int32_t)records->n } };
-    struct produce_request_topic_data data = { .name = kstr_of(topic), .partition_data = &part, .n_partition_data = 1 };
-    struct produce_request q = { .transactional_id = KSTR_NULL, .acks = acks, .timeout_ms = 10000,
-                                 .topic_data = &data, .n_topic_data = 1 };
+    struct produce_request_topic_data data = { .name = kstr_of(topic),
+                                               .partition_data = &part,
+                                               .n_partition_data = 1 };
+    struct produce_request q = { .transactional_id = KSTR_NULL,
+                                 .acks = acks,
+                                 .timeout_ms = 10000,
+                                 .topic_data = &data,
+                                 .n_topic_data = 1 };
     if (acks == 0) {
         peer_send(fd, &wire_produce_request, version, 1, &q);
         return NULL;
     }
-    struct produce_response *rsp = peer_ask(fd, &wire_produce_request, &wire_produce_response, version, &q, a);
+    struct produce_response *rsp =
+        peer_ask(fd, &wire_produce_request, &wire_produce_response, version, &q, a);
     assert_int_equal(rsp->n_responses, 1);
     assert_int_equal(rsp->responses[0].n_partition_responses, 1);
     return &rsp->responses[0].partition_responses[0];
@@ -296,13 +307,17 @@ struct fetch_request *fetch_one(struct arena *a, const char *topic, int64_t offs
     q->topics[0].partitions = arena_array(a, 1, sizeof *q->topics[0].partitions);
     q->topics[0].n_partitions = 1;
     q->topics[0].partitions[0] = (struct fetch_request_partitions){
-        .fetch_offset = offset, .current_leader_epoch = -1, .last_fetched_epoch = -1, .log_start_offset = -1,
+        .fetch_offset = offset,
+        .current_leader_epoch = -1,
+        .last_fetched_epoch = -1,
+        .log_start_offset = -1,
         .partition_max_bytes = 1024 * 1024,
     };
     return q;
 }
 
-struct fetch_response_partitions *peer_fetch(int fd, int version, const struct fetch_request *q, struct arena *a)
+struct fetch_response_partitions *peer_fetch(int fd, int version, const struct fetch_request *q,
+                                             struct arena *a)
 {
     struct fetch_response *rsp = peer_ask(fd, &wire_fetch_request, &wire_fetch_response, version, q, a);
     assert_int_equal(rsp->error_code, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Produce, Fetch and the rest over a real socket to a real broker with policy async; each test has its own topic. */
+/* Produce, Fetch and the rest over a real socket to a real broker with policy async; each test has its own
+ * topic. */
 #include "rig.h"
 
 #include <poll.h>
@@ -87,10 +88,11 @@ static void each_acks_is_answered_as_it_asks(void **state)
 {
     (void)state;
     struct scene s = scene_open("acks");
-    assert_int_equal(peer_produce(s.fd, 3, s.topic, 2, &s.batch, &s.a)->error_code, KERR_INVALID_REQUIRED_ACKS);
+    assert_int_equal(peer_produce(s.fd, 3, s.topic, 2, &s.batch, &s.a)->error_code,
+                     KERR_INVALID_REQUIRED_ACKS);
     assert_int_equal(peer_offset(s.fd, s.topic, -1), 0);
     peer_produce(s.fd, 3, s.topic, 0, &s.batch, &s.a);
-    assert_int_equal(peer_offset(s.fd, s.topic, -1), 3);             /* the next answer is already the next request's */
+    assert_int_equal(peer_offset(s.fd, s.topic, -1), 3); /* the next answer is already the next request's */
     scene_close(&s);
 }
 
@@ -194,7 +196,7 @@ static void fetch_tells_the_ends_also_when_it_has_nothing(void **state)
     assert_int_equal(f->high_watermark, 0);
     assert_int_equal(f->last_stable_offset, 0);
     assert_int_equal(f->log_start_offset, 0);
-    assert_int_equal(f->records.n, 0);           /* never null: old clients take -1 for a size */
+    assert_int_equal(f->records.n, 0); /* never null: old clients take -1 for a size */
     assert_int_equal(f->n_aborted_transactions, -1);
     struct fetch_request *q = fetch_one(&s.a, s.topic, 0, 0);
     q->isolation_level = 1;
@@ -253,10 +255,14 @@ static void only_the_first_partition_with_data_may_pass_the_limit(void **state)
     struct scene s = scene_open("first");
     rig_create_topic(&g, "pair", 3, NULL);
     for (int i = 1; i <= 2; i++) {
-        struct produce_request_partition_data part = { .index = i, .records = { s.batch.p, (int32_t)s.batch.n, NULL } };
+        struct produce_request_partition_data part = { .index = i,
+                                                       .records = { s.batch.p, (int32_t)s.batch.n, NULL } };
         struct produce_request_topic_data data = { kstr_of("pair"), &part, 1 };
-        struct produce_request q = { .transactional_id = KSTR_NULL, .acks = 1, .timeout_ms = 1000,
-                                     .topic_data = &data, .n_topic_data = 1 };
+        struct produce_request q = { .transactional_id = KSTR_NULL,
+                                     .acks = 1,
+                                     .timeout_ms = 1000,
+                                     .topic_data = &data,
+                                     .n_topic_data = 1 };
         peer_ask(s.fd, &wire_produce_request, &wire_produce_response, 7, &q, &s.a);
     }
     struct fetch_request *q = fetch_one(&s.a, "pair", 0, 0);
@@ -301,7 +307,7 @@ static void sessions_are_refused_without_harm(void **state)
     (void)state;
     struct scene s = scene_open("sessions");
     struct fetch_request *q = fetch_one(&s.a, s.topic, 0, 0);
-    q->session_epoch = 0;                        /* asks for a session: gets data, and id 0 */
+    q->session_epoch = 0; /* asks for a session: gets data, and id 0 */
     assert_int_equal(peer_fetch(s.fd, 11, q, &s.a)->error_code, 0);
     q->session_id = 99;
     q->session_epoch = 1;
@@ -399,8 +405,9 @@ static void a_thousand_pipelined_produces_are_answered_in_order(void **state)
     struct scene s = scene_open("pipeline");
     struct produce_request_partition_data part = { .records = { s.batch.p, (int32_t)s.batch.n, NULL } };
     struct produce_request_topic_data data = { kstr_of(s.topic), &part, 1 };
-    struct produce_request q = { .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 1000, .topic_data = &data,
-                                 .n_topic_data = 1 };
+    struct produce_request q = {
+        .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 1000, .topic_data = &data, .n_topic_data = 1
+    };
     for (int i = 0; i < 1000; i++)
         peer_send(s.fd, &wire_produce_request, 7, i, &q);
     for (int i = 0; i < 1000; i++) {
@@ -431,7 +438,7 @@ static void a_client_that_leaves_while_it_waits_leaves_nothing_behind(void **sta
     assert_true(stays_silent(other, 50));
     close(other);
     struct partition *pt = rig_partition(&g, s.topic, 0);
-    for (int i = 0; i < 2000 && atomic_load(&pt->refs) > 2; i++)     /* the registry's, and ours */
+    for (int i = 0; i < 2000 && atomic_load(&pt->refs) > 2; i++) /* the registry's, and ours */
         poll(NULL, 0, 5);
     assert_int_equal(atomic_load(&pt->refs), 2);
     partition_unref(pt);
@@ -452,7 +459,7 @@ static void an_unknown_version_of_api_versions_is_answered_in_layout_0(void **st
     assert_int_equal(b.n, sizeof answer);
     assert_memory_equal(b.p, answer, sizeof answer);
     bytebuf_done(&b);
-    assert_int_equal(peer_offset(s.fd, s.topic, -1), 0);             /* the connection goes on */
+    assert_int_equal(peer_offset(s.fd, s.topic, -1), 0); /* the connection goes on */
     scene_close(&s);
 }
 
@@ -486,10 +493,10 @@ static void what_cannot_be_read_closes_that_connection_alone(void **state)
 {
     (void)state;
     static const uint8_t bad[][16] = {
-        { 0, 0, 0, 11, 0, 77, 0, 0, 0, 0, 0, 7, 0, 1, 'x' },         /* no such API */
-        { 0, 0, 0, 11, 0, 1, 0, 99, 0, 0, 0, 7, 0, 1, 'x' },         /* no such version of Fetch */
-        { 0, 0, 0, 11, 0, 1, 0, 4, 0, 0, 0, 7, 0, 1, 'x' },          /* a body that is too short */
-        { 0, 0, 0, 4, 0, 1, 0, 4 },                                  /* a header that is too short */
+        { 0, 0, 0, 11, 0, 77, 0, 0, 0, 0, 0, 7, 0, 1, 'x' }, /* no such API */
+        { 0, 0, 0, 11, 0, 1, 0, 99, 0, 0, 0, 7, 0, 1, 'x' }, /* no such version of Fetch */
+        { 0, 0, 0, 11, 0, 1, 0, 4, 0, 0, 0, 7, 0, 1, 'x' },  /* a body that is too short */
+        { 0, 0, 0, 4, 0, 1, 0, 4 },                          /* a header that is too short */
         { 0xff, 0xff, 0xff, 0xff },
         { 0, 0, 0, 0 },
         { 0x7f, 0xff, 0xff, 0xff },
@@ -571,8 +578,8 @@ static void an_epochs_end_is_told(void **state)
                                                                .leader_epoch = v.leader_epoch };
     struct offset_for_leader_epoch_request_topics t = { kstr_of(s.topic), &part, 1 };
     struct offset_for_leader_epoch_request q = { .replica_id = -2, .topics = &t, .n_topics = 1 };
-    struct offset_for_leader_epoch_response *rsp = peer_ask(s.fd, &wire_offset_for_leader_epoch_request,
-                                                            &wire_offset_for_leader_epoch_response, 4, &q, &s.a);
+    struct offset_for_leader_epoch_response *rsp = peer_ask(
+        s.fd, &wire_offset_for_leader_epoch_request, &wire_offset_for_leader_epoch_response, 4, &q, &s.a);
     assert_int_equal(rsp->topics[0].partitions[0].error_code, 0);
     assert_int_equal(rsp->topics[0].partitions[0].leader_epoch, v.leader_epoch);
     assert_int_equal(rsp->topics[0].partitions[0].end_offset, 3);
@@ -600,7 +607,8 @@ static void log_dirs_are_described(void **state)
 }
 
 /* ---- klog's own ---- */
-static struct klog_stat_request *stat_one(struct arena *a, const char *topic, int64_t known, int32_t max_wait_ms)
+static struct klog_stat_request *stat_one(struct arena *a, const char *topic, int64_t known,
+                                          int32_t max_wait_ms)
 {
     struct klog_stat_request *q = arena_alloc(a, sizeof *q);
     q->max_wait_ms = max_wait_ms;
@@ -617,7 +625,7 @@ static void stat_tells_where_the_text_ends(void **state)
 {
     (void)state;
     struct scene s = scene_open("stat");
-    peer_produce(s.fd, 7, s.topic, 1, &s.batch, &s.a);           /* stat-0 \n stat-1 \n stat-2 \n */
+    peer_produce(s.fd, 7, s.topic, 1, &s.batch, &s.a); /* stat-0 \n stat-1 \n stat-2 \n */
     struct klog_stat_response *rsp = peer_ask(s.fd, &wire_klog_stat_request, &wire_klog_stat_response, 0,
                                               stat_one(&s.a, s.topic, -1, 15000), &s.a);
     assert_int_equal(rsp->n_topics, 1);
@@ -637,9 +645,9 @@ static void stat_tells_where_the_text_ends(void **state)
     assert_int_equal(rsp->topics[0].partitions[0].end_offset, 6);
     assert_int_equal(rsp->topics[0].partitions[0].end_text, 42);
     close(other);
-    rsp = peer_ask(s.fd, &wire_klog_stat_request, &wire_klog_stat_response, 0,
-                   stat_one(&s.a, s.topic, 6, 50), &s.a);
-    assert_int_equal(rsp->n_topics, 1);                          /* in vain: everything as it stands */
+    rsp = peer_ask(s.fd, &wire_klog_stat_request, &wire_klog_stat_response, 0, stat_one(&s.a, s.topic, 6, 50),
+                   &s.a);
+    assert_int_equal(rsp->n_topics, 1); /* in vain: everything as it stands */
     assert_int_equal(rsp->topics[0].partitions[0].end_offset, 6);
     scene_close(&s);
 }

@@ -4,10 +4,12 @@
 
 #include "daemon/replica/replica.h"
 
-static struct partition_state state_of(int32_t leader, int32_t epoch, int64_t version, int n_replicas, int n_isr)
+static struct partition_state state_of(int32_t leader, int32_t epoch, int64_t version, int n_replicas,
+                                       int n_isr)
 {
-    struct partition_state s = { .leader = leader, .leader_epoch = epoch, .version = version,
-                                 .n_replicas = n_replicas, .n_isr = n_isr };
+    struct partition_state s = {
+        .leader = leader, .leader_epoch = epoch, .version = version, .n_replicas = n_replicas, .n_isr = n_isr
+    };
     for (int i = 0; i < n_replicas; i++)
         s.replicas[i] = i + 1;
     for (int i = 0; i < n_isr; i++)
@@ -60,7 +62,7 @@ static void a_flush_is_never_taken_back(void **state)
     replica_flushed(&r, 8);
     assert_false(replica_flushed(&r, 5));
     assert_int_equal(r.fleo, 8);
-    assert_true(replica_flushed(&r, 99));       /* more than there is counts as all of it */
+    assert_true(replica_flushed(&r, 99)); /* more than there is counts as all of it */
     assert_int_equal(r.fleo, 10);
     assert_int_equal(r.hw, 10);
 }
@@ -180,13 +182,13 @@ static void roles_follow_the_register(void **state)
     s = state_of(2, 1, 1, 3, 3);
     replica_set_state(&r, &s);
     assert_int_equal(r.role, REPLICA_LEADER);
-    s = state_of(1, 2, 2, 1, 1);                 /* no longer among the replicas */
+    s = state_of(1, 2, 2, 1, 1); /* no longer among the replicas */
     replica_set_state(&r, &s);
     assert_int_equal(r.role, REPLICA_OFFLINE);
     replica_damage(&r);
     s = state_of(2, 3, 3, 3, 3);
     assert_true(replica_set_state(&r, &s));
-    assert_int_equal(r.role, REPLICA_DAMAGED);   /* elected or not: it does not serve */
+    assert_int_equal(r.role, REPLICA_DAMAGED); /* elected or not: it does not serve */
     assert_false(replica_leads(&r));
 }
 
@@ -212,14 +214,14 @@ static void joining_needs_hw_and_the_epochs_start(void **state)
     struct replica r = leader_of_three(2, 1, 10);
     const int32_t all[] = { 1, 2, 3 };
     replica_follower_fetched(&r, 2, 10);
-    assert_false(replica_may_join(&r, 3));        /* has not fetched */
+    assert_false(replica_may_join(&r, 3)); /* has not fetched */
     replica_follower_fetched(&r, 3, 9);
     assert_false(replica_may_join(&r, 3));
     assert_false(replica_propose_isr(&r, all, 3));
     replica_follower_fetched(&r, 3, 10);
     assert_true(replica_may_join(&r, 3));
     assert_true(replica_propose_isr(&r, all, 3));
-    assert_false(replica_may_join(&r, 9));        /* no replica at all */
+    assert_false(replica_may_join(&r, 9)); /* no replica at all */
 }
 
 static void a_member_asked_for_counts_before_it_is_confirmed(void **state)
@@ -233,7 +235,7 @@ static void a_member_asked_for_counts_before_it_is_confirmed(void **state)
     replica_appended(&r, 20);
     replica_flushed(&r, 20);
     assert_false(replica_follower_fetched(&r, 2, 20));
-    assert_int_equal(r.hw, 10);                   /* waits for 3 already */
+    assert_int_equal(r.hw, 10); /* waits for 3 already */
     assert_true(replica_proposal_failed(&r));
     assert_int_equal(r.hw, 20);
 }
@@ -260,7 +262,7 @@ static void the_isr_never_shrinks_below_the_floor(void **state)
     assert_false(replica_propose_isr(&r, without_leader, 2));
     replica_set_min_isr(&r, 1);
     assert_true(replica_propose_isr(&r, alone, 1));
-    assert_false(replica_propose_isr(&r, alone, 1));   /* one at a time */
+    assert_false(replica_propose_isr(&r, alone, 1)); /* one at a time */
 }
 
 static void a_cut_above_hw_is_fine_and_below_it_is_damage(void **state)
@@ -299,7 +301,7 @@ enum { DEPTH = 6, EVENTS = 12 };
 
 struct history {
     struct replica r;
-    int64_t reported[4];                          /* by broker id, in this epoch; -1 none */
+    int64_t reported[4]; /* by broker id, in this epoch; -1 none */
 };
 
 static void check_rules(const struct history *h, int64_t hw_before)
@@ -309,7 +311,7 @@ static void check_rules(const struct history *h, int64_t hw_before)
     assert_true(r->hw <= r->leo && r->fleo <= r->leo);
     if (r->hw == hw_before)
         return;
-    assert_true(r->hw <= r->fleo);                /* it moved: then every member has it */
+    assert_true(r->hw <= r->fleo); /* it moved: then every member has it */
     assert_true(r->state.n_isr >= replica_isr_floor(r));
     for (int i = 0; i < r->state.n_isr; i++)
         if (r->state.isr[i] != 1)
@@ -349,18 +351,42 @@ static void apply(struct history *h, int event)
 {
     static const int32_t alone[] = { 1 }, two[] = { 1, 2 }, other[] = { 1, 3 }, all[] = { 1, 2, 3 };
     switch (event) {
-    case 0: replica_appended(&h->r, h->r.leo + 2); break;
-    case 1: replica_flushed(&h->r, h->r.leo); break;
-    case 2: fetch(h, 2, h->r.leo); break;
-    case 3: fetch(h, 3, h->r.leo); break;
-    case 4: fetch(h, 3, h->r.leo - 1); break;
-    case 5: propose(h, alone, 1); break;
-    case 6: propose(h, two, 2); break;
-    case 7: propose(h, other, 2); break;
-    case 8: propose(h, all, 3); break;
-    case 9: confirm(h, false); break;
-    case 10: confirm(h, true); break;
-    case 11: replica_proposal_failed(&h->r); break;
+    case 0:
+        replica_appended(&h->r, h->r.leo + 2);
+        break;
+    case 1:
+        replica_flushed(&h->r, h->r.leo);
+        break;
+    case 2:
+        fetch(h, 2, h->r.leo);
+        break;
+    case 3:
+        fetch(h, 3, h->r.leo);
+        break;
+    case 4:
+        fetch(h, 3, h->r.leo - 1);
+        break;
+    case 5:
+        propose(h, alone, 1);
+        break;
+    case 6:
+        propose(h, two, 2);
+        break;
+    case 7:
+        propose(h, other, 2);
+        break;
+    case 8:
+        propose(h, all, 3);
+        break;
+    case 9:
+        confirm(h, false);
+        break;
+    case 10:
+        confirm(h, true);
+        break;
+    case 11:
+        replica_proposal_failed(&h->r);
+        break;
     }
 }
 

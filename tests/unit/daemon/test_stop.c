@@ -39,8 +39,8 @@ static void commit_acknowledges_and_shows_what_is_flushed(void **state)
 static void interval_hides_records_until_enough_have_come(void **state)
 {
     (void)state;
-    static const char *const entries[] = { "flush.policy", "interval", "flush.messages", "6",
-                                           "flush.ms", "600000", NULL };
+    static const char *const entries[] = { "flush.policy", "interval", "flush.messages", "6", "flush.ms",
+                                           "600000",       NULL };
     struct rig g;
     struct arena a;
     struct bytebuf batch = { 0 };
@@ -64,8 +64,9 @@ static void interval_hides_records_until_enough_have_come(void **state)
 static void interval_shows_records_after_its_time(void **state)
 {
     (void)state;
-    static const char *const entries[] = { "flush.policy", "interval", "flush.messages", "1000000",
-                                           "flush.ms", "80", NULL };
+    static const char *const entries[] = {
+        "flush.policy", "interval", "flush.messages", "1000000", "flush.ms", "80", NULL
+    };
     struct rig g;
     struct arena a;
     struct bytebuf batch = { 0 };
@@ -87,8 +88,9 @@ static void interval_shows_records_after_its_time(void **state)
 static void a_produce_that_is_not_committed_in_time_says_so(void **state)
 {
     (void)state;
-    static const char *const entries[] = { "flush.policy", "interval", "flush.messages", "1000000",
-                                           "flush.ms", "600000", NULL };
+    static const char *const entries[] = {
+        "flush.policy", "interval", "flush.messages", "1000000", "flush.ms", "600000", NULL
+    };
     struct rig g;
     struct arena a;
     struct bytebuf batch = { 0 };
@@ -98,8 +100,9 @@ static void a_produce_that_is_not_committed_in_time_says_so(void **state)
     make_batch(&batch, "v", 3, clock_wall_ms());
     struct produce_request_partition_data part = { .records = { batch.p, (int32_t)batch.n, NULL } };
     struct produce_request_topic_data data = { kstr_of("t"), &part, 1 };
-    struct produce_request q = { .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 60, .topic_data = &data,
-                                 .n_topic_data = 1 };
+    struct produce_request q = {
+        .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 60, .topic_data = &data, .n_topic_data = 1
+    };
     int fd = peer_open(&g);
     struct produce_response *rsp = peer_ask(fd, &wire_produce_request, &wire_produce_response, 9, &q, &a);
     assert_int_equal(rsp->responses[0].partition_responses[0].error_code, KERR_REQUEST_TIMED_OUT);
@@ -132,7 +135,7 @@ static void offsets_go_on_after_a_restart(void **state)
         struct partition_view v;
         partition_view(pt, &v);
         partition_unref(pt);
-        assert_true(v.leader_epoch > epoch);     /* R1: a leadership that begins anew has an epoch of its own */
+        assert_true(v.leader_epoch > epoch); /* R1: a leadership that begins anew has an epoch of its own */
         epoch = v.leader_epoch;
         close(fd);
         rig_restart(&g, async);
@@ -184,7 +187,8 @@ static void a_topic_made_again_begins_at_zero(void **state)
         rig_create_topic(&g, "t", 1, NULL);
         assert_int_equal(peer_produce(fd, 9, "t", -1, &batch, &a)->base_offset, 0);
         rig_delete_topic(&g, "t");
-        assert_int_equal(peer_produce(fd, 9, "t", -1, &batch, &a)->error_code, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+        assert_int_equal(peer_produce(fd, 9, "t", -1, &batch, &a)->error_code,
+                         KERR_UNKNOWN_TOPIC_OR_PARTITION);
     }
     close(fd);
     bytebuf_done(&batch);
@@ -237,7 +241,8 @@ static void a_second_broker_on_the_directory_is_refused(void **state)
     char err[512] = "";
     rig_start(&g, NULL);
     broker_config_init(&second.config);
-    assert_int_equal(broker_config_set(&second.config, "listeners", "PLAINTEXT://127.0.0.1:0", err, sizeof err), 0);
+    assert_int_equal(
+        broker_config_set(&second.config, "listeners", "PLAINTEXT://127.0.0.1:0", err, sizeof err), 0);
     assert_int_equal(broker_config_set(&second.config, "log.dirs", g.dirs, err, sizeof err), 0);
     assert_true(broker_start(&second, err, sizeof err) < 0);
     assert_non_null(strstr(err, g.dirs));

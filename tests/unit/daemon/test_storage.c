@@ -29,7 +29,8 @@ static int failing_fdatasync(const struct store_io *io, int fd)
     return take_one(&syncs_to_fail) ? -EIO : store_io_real.fdatasync(&store_io_real, fd);
 }
 
-static int64_t failing_pwritev(const struct store_io *io, int fd, const struct iovec *iov, int n_iov, off_t at)
+static int64_t failing_pwritev(const struct store_io *io, int fd, const struct iovec *iov, int n_iov,
+                               off_t at)
 {
     (void)io;
     return take_one(&writes_to_fail) ? -atomic_load(&write_error)
@@ -44,13 +45,15 @@ static struct store_io failing_io(void)
     return io;
 }
 
-static struct produce_response_partition_responses *produce_to(int fd, int32_t partition, const struct bytebuf *batch,
-                                                               struct arena *a)
+static struct produce_response_partition_responses *produce_to(int fd, int32_t partition,
+                                                               const struct bytebuf *batch, struct arena *a)
 {
-    struct produce_request_partition_data part = { .index = partition, .records = { batch->p, (int32_t)batch->n, NULL } };
+    struct produce_request_partition_data part = { .index = partition,
+                                                   .records = { batch->p, (int32_t)batch->n, NULL } };
     struct produce_request_topic_data data = { kstr_of("t"), &part, 1 };
-    struct produce_request q = { .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 10000, .topic_data = &data,
-                                 .n_topic_data = 1 };
+    struct produce_request q = {
+        .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 10000, .topic_data = &data, .n_topic_data = 1
+    };
     struct produce_response *rsp = peer_ask(fd, &wire_produce_request, &wire_produce_response, 9, &q, a);
     return &rsp->responses[0].partition_responses[0];
 }
@@ -73,16 +76,19 @@ static void a_failed_sync_takes_its_directory_offline_and_no_other(void **state)
 
     atomic_store(&syncs_to_fail, 1);
     assert_int_equal(produce_to(fd, 0, &batch, &a)->error_code, KERR_KAFKA_STORAGE_ERROR);
-    assert_int_equal(produce_to(fd, 0, &batch, &a)->error_code, KERR_KAFKA_STORAGE_ERROR);   /* never tried again */
-    assert_int_equal(peer_fetch(fd, 11, fetch_one(&a, "t", 0, 1000), &a)->error_code, KERR_KAFKA_STORAGE_ERROR);
-    assert_int_equal(peer_fetch(fd, 5, fetch_one(&a, "t", 0, 1000), &a)->error_code, KERR_NOT_LEADER_OR_FOLLOWER);
+    assert_int_equal(produce_to(fd, 0, &batch, &a)->error_code,
+                     KERR_KAFKA_STORAGE_ERROR); /* never tried again */
+    assert_int_equal(peer_fetch(fd, 11, fetch_one(&a, "t", 0, 1000), &a)->error_code,
+                     KERR_KAFKA_STORAGE_ERROR);
+    assert_int_equal(peer_fetch(fd, 5, fetch_one(&a, "t", 0, 1000), &a)->error_code,
+                     KERR_NOT_LEADER_OR_FOLLOWER);
     assert_int_equal(produce_to(fd, 1, &batch, &a)->error_code, 0);
     assert_int_equal(produce_to(fd, 1, &batch, &a)->base_offset, 3);
 
     partition_unref(zero);
     partition_unref(one);
     close(fd);
-    assert_false(rig_stop(&g));                  /* not clean, and it says so */
+    assert_false(rig_stop(&g)); /* not clean, and it says so */
     rig_remove(&g);
     bytebuf_done(&batch);
     arena_done(&a);
