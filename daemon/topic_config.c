@@ -19,6 +19,8 @@
 #define FIELD(f)  offsetof(struct topic_config, f)
 #define VALUE_MAX 256
 
+enum { WRITEBACK_BYTES = 8 * 1024 * 1024 };
+
 static const char *const cleanup_policies[] = { "delete", "compact", NULL };
 static const char *const timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
 static const char *const compression_types[] = { "producer", NULL };
@@ -145,6 +147,8 @@ static int derive(struct topic_config *c, char *err, size_t err_size)
     c->compact = c->plog.compact_policy = list_has(c->cleanup_policy, "compact");
     c->delete_ = c->plog.delete_policy = list_has(c->cleanup_policy, "delete");
     c->log_append_time = c->timestamp_type == 1;
+    /* Nobody flushes soon: begin to write early, so that the kernel never has gigabytes to write at once. */
+    c->plog.writeback_bytes = c->flush_policy == FLUSH_COMMIT ? 0 : WRITEBACK_BYTES;
     if (c->compact || c->delete_)
         return 0;
 
