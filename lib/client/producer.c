@@ -272,6 +272,17 @@ static bool batch_has(const struct pbatch *b, const struct producer_send_state *
     return false;
 }
 
+void producer_hurry(struct producer *p, struct producer_send *send)
+{
+    struct flow *f = flow_of(p, send->topic, send->partition);
+    struct pbatch *b;
+    TAILQ_FOREACH (b, &f->queue, entry) {
+        if (batch_has(b, send->state))
+            b->flush = true;
+    }
+    flow_stir(f);
+}
+
 bool producer_withdraw(struct producer *p, struct producer_send *send)
 {
     struct producer_send_state *s = send->state;

@@ -50,6 +50,8 @@ struct producer_send {
     struct producer_send_state *state;
 };
 void producer_send(struct producer *p, struct producer_send *s);
+/* Somebody waits for it now: its batches do not linger any longer. Not after its cb. */
+void producer_hurry(struct producer *p, struct producer_send *s);
 /* If nothing of it was sent yet: withdraws it, cb is not called, returns true. Else false; cb will come. */
 bool producer_withdraw(struct producer *p, struct producer_send *s);
 size_t producer_pending_bytes(const struct producer *p);

@@ -230,6 +230,20 @@ static void a_flush_does_not_linger(void **state)
     expect_numbers(f, 2);
 }
 
+static void a_hurried_send_lingers_no_longer(void **state)
+{
+    struct fixture *f = *state;
+    struct producer_config cfg = usual;
+    cfg.linger_ms = 3600 * 1000;
+    cfg.delivery_timeout_ms = 7200 * 1000;
+    producer_start(f, &cfg);
+    send_number(f, 0);
+    loop_run_once(f->lp, 0);
+    producer_hurry(f->p, &f->sent[0].s);
+    run_until_told(f, 1);
+    expect_numbers(f, 1);
+}
+
 static void at_most_five_batches_are_in_flight_and_in_order(void **state)
 {
     struct fixture *f = *state;
@@ -694,6 +708,7 @@ int main(void)
         T(a_send_goes_out_in_its_round_when_the_connection_stands),
         T(linger_gathers_sends_of_many_rounds),
         T(a_flush_does_not_linger),
+        T(a_hurried_send_lingers_no_longer),
         T(at_most_five_batches_are_in_flight_and_in_order),
         T(every_codec_is_written),
         T(acks_1_and_0_have_no_producer_id),
