@@ -42,6 +42,7 @@ struct handle *handle_new(struct mount *m, struct node *n, int flags)
     h->refs = 1;
     h->flags = flags;
     h->at = -1;
+    LIST_INIT(&h->app.on_way);
     LIST_INIT(&h->app.waiting);
     LIST_INSERT_HEAD(&m->handles, h, open_link);
     if (n->pfile != NULL)

@@ -23,6 +23,7 @@ struct appender {
     bool torn;           /* the write that would have ended the tail's line failed (W4) */
     int error;           /* async: the first error not yet told, positive errno */
     int sends;           /* on their way */
+    LIST_HEAD(, append) on_way;
     LIST_HEAD(, append_wait) waiting; /* flush, fsync: for sends to become 0 */
 };
 

@@ -67,6 +67,7 @@ struct append {
     bool is_tail;
     bool waits;               /* the answer waits for the parts (sync) */
     bool room;                /* async: the answer waits for room */
+    LIST_ENTRY(append) way;   /* handle->app.on_way */
     TAILQ_ENTRY(append) link; /* writers->full */
 };
 
@@ -149,6 +150,7 @@ static void append_free(struct append *ap)
         TAILQ_REMOVE(&ap->mount->writers->full, ap, link);
     lines_done(&ap->lines);
     bytebuf_done(&ap->rest);
+    LIST_REMOVE(ap, way);
     handle_unref(ap->h);
     pfile_unref(ap->file);
     free(ap);
@@ -420,6 +422,7 @@ static struct append *append_new(struct handle *h, struct pfile *f)
     ap->file = pfile_ref(f);
     ap->outstanding = 1;
     STAILQ_INIT(&ap->parts);
+    LIST_INSERT_HEAD(&h->app.on_way, ap, way);
     return ap;
 }
 
@@ -550,6 +553,15 @@ void append_write(struct handle *h, fuse_req_t req, const char *buf, size_t size
 
 /* ---- flush, fsync, release ---- */
 
+static void append_hurry(struct append *ap)
+{
+    struct part *p;
+    STAILQ_FOREACH (p, &ap->parts, link) {
+        if (!p->done)
+            producer_hurry(ap->mount->producer, &p->send);
+    }
+}
+
 void append_settle(struct handle *h, fuse_req_t req)
 {
     if (h->app.sends == 0) {
@@ -561,6 +573,9 @@ void append_settle(struct handle *h, fuse_req_t req)
     w->h = handle_ref(h);
     LIST_INSERT_HEAD(&h->app.waiting, w, link);
     request_begin(&w->r, h->mount, req, NULL);
+    struct append *ap;
+    LIST_FOREACH (ap, &h->app.on_way, way)
+        append_hurry(ap);
 }
 
 /* W4 */
