@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/meta/registers.h"
 #include "daemon/replica/partition.h"
@@ -210,9 +211,11 @@ static int start_all(struct broker *b, char *err, size_t err_size)
     b->partitions = partitions_new(b);
     b->flusher = flusher_new(b);
     b->cluster = cluster_new(b);
+    b->coordinator = coordinator_new(b);
     rc = cluster_start(b->cluster, err, err_size);
     if (rc < 0)
         return rc;
+    coordinator_start(b->coordinator);
     b->upkeep = upkeep_new(b);
     b->started_ms = clock_wall_ms();
     return server_start(b->server, err, err_size);
@@ -259,12 +262,15 @@ static bool close_storage(struct broker *b)
 
 bool broker_stop(struct broker *b)
 {
+    coordinator_stop(b->coordinator);
     server_stop(b->server);
+    coordinator_drain(b->coordinator);
     upkeep_stop(b->upkeep);
     cluster_stop(b->cluster);
     join_loops(b); /* nobody submits jobs or appends after this */
     workers_free(b->workers);
     flusher_free(b->flusher);
+    coordinator_free(b->coordinator);
     bool clean = close_storage(b);
     partitions_free(b->partitions);
     upkeep_free(b->upkeep);

@@ -2,8 +2,8 @@
 /*
  * The owner of everything in klogd, and the order in which it starts and stops:
  * config -> addresses bound -> log directories (lock, identity, clean marker) -> registers -> flusher ->
- * cluster (opens logs) -> upkeep -> connections accepted. Stopping goes backwards: sessions drained, flush,
- * logs, marker.
+ * cluster (opens logs) -> groups -> upkeep -> connections accepted. Stopping: groups answer whom they keep
+ * waiting, sessions are drained, then all that is left goes in reverse: flush, logs, marker.
  */
 #ifndef KLOG_DAEMON_BROKER_H
 #define KLOG_DAEMON_BROKER_H
@@ -40,10 +40,11 @@ struct broker {
     struct registers *registers;
     struct cluster *cluster;
     struct partitions *partitions;
-    struct flusher *flusher; /* daemon/upkeep/flusher.h */
-    struct upkeep *upkeep;   /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
-    struct server *server;   /* daemon/server/server.h: listeners and sessions */
-    int64_t started_ms;      /* wall time at which it began to serve */
+    struct flusher *flusher;         /* daemon/upkeep/flusher.h */
+    struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */
+    struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
+    struct server *server;           /* daemon/server/server.h: listeners and sessions */
+    int64_t started_ms;              /* wall time at which it began to serve */
 };
 
 /* The caller has filled b->config. err: one line that says what, where, what to do. Blocks; on failure

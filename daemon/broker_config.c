@@ -131,6 +131,34 @@ static const struct conf_key keys[] = {
       FIELD(log_retention_check_interval_ms), "Time between two looks for segments to delete.", true },
     { "producer.id.expiration.ms", CONF_LONG, "86400000", 1, I64_MAX, NULL, FIELD(producer_id_expiration_ms),
       "An idempotent producer that was silent for this long is forgotten.", true },
+
+    { "offsets.topic.num.partitions", CONF_INT, "50", 1, 10000, NULL, FIELD(offsets_topic_num_partitions),
+      "Partitions of __consumer_offsets, which holds the positions of groups, when it is created.", true },
+    { "offsets.topic.replication.factor", CONF_INT, "3", 1, 32, NULL, FIELD(offsets_topic_replication_factor),
+      "Replicas of __consumer_offsets when it is created; fewer when fewer brokers are there.", true },
+    { "offsets.topic.segment.bytes", CONF_INT, "104857600", 1024, I32_MAX, NULL,
+      FIELD(offsets_topic_segment_bytes), "Its segment.bytes when it is created.", true },
+    { "offsets.retention.minutes", CONF_INT, "10080", 1, I32_MAX, NULL, FIELD(offsets_retention_minutes),
+      "A position is kept for this long after its group has lost its last member, or, without a group, after "
+      "the commit.",
+      true },
+    { "offsets.retention.check.interval.ms", CONF_LONG, "600000", 1, I64_MAX, NULL,
+      FIELD(offsets_retention_check_interval_ms), "Time between two looks for positions to forget.", true },
+    { "offsets.commit.timeout.ms", CONF_INT, "5000", 1, I32_MAX, NULL, FIELD(offsets_commit_timeout_ms),
+      "A commit, or a group's new assignment, that is not durable by then fails.", true },
+    { "offset.metadata.max.bytes", CONF_INT, "4096", 0, I32_MAX, NULL, FIELD(offset_metadata_max_bytes),
+      "Longest note a client may leave with a position.", true },
+    { "group.min.session.timeout.ms", CONF_INT, "6000", 1, I32_MAX, NULL, FIELD(group_min_session_timeout_ms),
+      "Shortest session.timeout.ms that a group's member may ask for.", true },
+    { "group.max.session.timeout.ms", CONF_INT, "1800000", 1, I32_MAX, NULL,
+      FIELD(group_max_session_timeout_ms), "Longest session.timeout.ms that a group's member may ask for.",
+      true },
+    { "group.initial.rebalance.delay.ms", CONF_INT, "3000", 0, I32_MAX, NULL,
+      FIELD(group_initial_rebalance_delay_ms),
+      "The first members of an empty group wait this long for others, and again for each time somebody came.",
+      true },
+    { "group.max.size", CONF_INT, "2147483647", 1, I32_MAX, NULL, FIELD(group_max_size),
+      "Members of one group.", true },
 };
 static_assert(ARRAY_LEN(keys) <= BROKER_CONFIG_KEYS_MAX, "broker_config.set is too small");
 
@@ -243,6 +271,13 @@ int broker_config_check(const struct broker_config *c, char *err, size_t err_siz
     }
     if (c->log_cleanup_policy[0] == '\0') {
         snprintf(err, err_size, "log.cleanup.policy is empty: give delete, compact or both");
+        return -EINVAL;
+    }
+
+    if (c->group_max_session_timeout_ms < c->group_min_session_timeout_ms) {
+        snprintf(err, err_size,
+                 "group.max.session.timeout.ms=%d is less than group.min.session.timeout.ms=%d: raise it",
+                 c->group_max_session_timeout_ms, c->group_min_session_timeout_ms);
         return -EINVAL;
     }
 

@@ -44,6 +44,12 @@ struct broker_config {
     int64_t log_flush_interval_messages, log_flush_interval_ms;
     /* upkeep */
     int64_t log_retention_check_interval_ms, producer_id_expiration_ms;
+    /* groups */
+    int32_t offsets_topic_num_partitions, offsets_topic_replication_factor, offsets_topic_segment_bytes;
+    int32_t offsets_retention_minutes, offsets_commit_timeout_ms, offset_metadata_max_bytes;
+    int64_t offsets_retention_check_interval_ms;
+    int32_t group_min_session_timeout_ms, group_max_session_timeout_ms;
+    int32_t group_initial_rebalance_delay_ms, group_max_size;
 
     uint64_t set[BROKER_CONFIG_KEYS_MAX / 64]; /* bit i: key i of the table was given, not defaulted */
 };

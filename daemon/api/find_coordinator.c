@@ -1,42 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FindCoordinator: this broker coordinates neither groups nor transactions. It is offered all the same:
- * clients take other features (LZ4 in librdkafka) from its presence, and the answer is the one that they know
- * as "not now".
+ * FindCoordinator: a group's coordinator is the leader of its partition of __consumer_offsets, which is
+ * created when somebody first asks. There is no transaction coordinator, and clients are told so by the code
+ * that they know as "not now". On the session's loop.
  */
+#include <stdio.h>
+
+#include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "lib/base/kerr.h"
+#include "daemon/api/group_api.h"
+#include "daemon/broker.h"
+#include "lib/base/log.h"
 
-static const char text[] = "this broker has no group or transaction coordinator";
+enum { KEY_GROUP, KEY_TRANSACTION };
+enum { CREATE_TIMEOUT_MS = 30000 };
 
-static void fill_coordinators(struct request *r, struct find_coordinator_response *rsp)
+/* ---- the answer ---- */
+
+static void not_found(struct find_coordinator_response_coordinators *out, enum kerr err, const char *text)
+{
+    out->node_id = out->port = -1;
+    out->host = kstr_of("");
+    out->error_code = (int16_t)err;
+    out->error_message = kstr_of(text);
+}
+
+static void found(struct request *r, const struct cluster_broker *b,
+                  struct find_coordinator_response_coordinators *out)
+{
+    const char *host = b->host;
+    int32_t port = b->port;
+
+    if (b->id == r->broker->id)
+        request_listener(r, &host, &port);
+    out->node_id = b->id;
+    out->host = kstr_of(arena_strdup(&r->arena, host));
+    out->port = port;
+}
+
+static void find_group(struct request *r, const struct cluster_image *img,
+                       struct find_coordinator_response_coordinators *out)
+{
+    const struct cluster_topic *t = cluster_image_topic(img, kstr_of(OFFSETS_TOPIC));
+    const struct cluster_broker *b = NULL;
+
+    if (t != NULL)
+        b = cluster_image_broker(img,
+                                 t->partitions[coordinator_partition_of(out->key, t->n_partitions)].leader);
+    if (b != NULL)
+        found(r, b, out);
+    else if (t != NULL)
+        not_found(out, KERR_COORDINATOR_NOT_AVAILABLE,
+                  "the group's partition of " OFFSETS_TOPIC " has no leader");
+    else
+        not_found(out, KERR_COORDINATOR_NOT_AVAILABLE, OFFSETS_TOPIC " could not be created");
+}
+
+static void find(struct request *r, const struct cluster_image *img, struct kstr key,
+                 struct find_coordinator_response_coordinators *out)
 {
     const struct find_coordinator_request *q = r->body;
 
-    rsp->n_coordinators = q->n_coordinator_keys;
-    rsp->coordinators = arena_array(&r->arena, (size_t)q->n_coordinator_keys + 1, sizeof *rsp->coordinators);
-    for (int32_t i = 0; i < q->n_coordinator_keys; i++)
-        rsp->coordinators[i] = (struct find_coordinator_response_coordinators){
-            .key = q->coordinator_keys[i],
-            .node_id = -1,
-            .host = kstr_of(""),
-            .port = -1,
-            .error_code = KERR_COORDINATOR_NOT_AVAILABLE,
-            .error_message = kstr_of(text),
-        };
+    *out = (struct find_coordinator_response_coordinators){ .key = key, .error_message = KSTR_NULL };
+    if (q->key_type == KEY_GROUP)
+        find_group(r, img, out);
+    else if (q->key_type == KEY_TRANSACTION)
+        not_found(out, KERR_COORDINATOR_NOT_AVAILABLE, "this broker has no transaction coordinator");
+    else
+        not_found(out, KERR_INVALID_REQUEST, "the key type is not known");
+}
+
+static void reply(struct request *r)
+{
+    const struct find_coordinator_request *q = r->body;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct find_coordinator_response rsp;
+    struct find_coordinator_response_coordinators one;
+
+    wire_defaults(&wire_find_coordinator_response, &rsp);
+    if (r->api_version >= 4) {
+        rsp.n_coordinators = q->n_coordinator_keys;
+        rsp.coordinators = arena_array(&r->arena, (size_t)q->n_coordinator_keys, sizeof *rsp.coordinators);
+        for (int32_t i = 0; i < q->n_coordinator_keys; i++)
+            find(r, img, q->coordinator_keys[i], &rsp.coordinators[i]);
+    } else {
+        find(r, img, q->key, &one);
+        rsp.error_code = one.error_code;
+        rsp.error_message = one.error_message;
+        rsp.node_id = one.node_id;
+        rsp.host = one.host;
+        rsp.port = one.port;
+    }
+    request_reply(r, &rsp);
+    cluster_image_put(img);
+}
+
+/* ---- the topic ---- */
+
+static void created(struct admin *a, int32_t i, enum kerr err, const char *text,
+                    const struct cluster_change *ch)
+{
+    (void)a;
+    (void)i;
+    (void)ch;
+    if (err != KERR_NONE && err != KERR_TOPIC_ALREADY_EXISTS)
+        log_error("%s cannot be created: %s; groups cannot work without it", OFFSETS_TOPIC,
+                  text != NULL ? text : kerr_text(err));
+}
+
+static void created_all(struct admin *a)
+{
+    reply(a->r);
+}
+
+static void create_topic(struct request *r, const struct cluster_image *img)
+{
+    static const struct admin_ops ops = { created, created_all };
+    const struct broker_config *cfg = &r->broker->config;
+    struct cluster_change *ch = cluster_change_new(kstr_of(OFFSETS_TOPIC));
+    char segment_bytes[16];
+
+    snprintf(segment_bytes, sizeof segment_bytes, "%d", cfg->offsets_topic_segment_bytes);
+    ch->n_partitions = cfg->offsets_topic_num_partitions;
+    ch->replication_factor = MIN(cfg->offsets_topic_replication_factor, (int32_t)img->n_brokers);
+    cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("cleanup.policy"), kstr_of("compact"));
+    cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("compression.type"), kstr_of("producer"));
+    cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("segment.bytes"), kstr_of(segment_bytes));
+
+    struct admin *a = admin_begin(r, &ops, NULL, 1);
+    admin_change(a, 0, ch, cluster_create_topic);
+    admin_wait(a, CREATE_TIMEOUT_MS);
 }
 
 void handle_find_coordinator(struct request *r)
 {
-    struct find_coordinator_response rsp;
+    const struct find_coordinator_request *q = r->body;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
 
-    wire_defaults(&wire_find_coordinator_response, &rsp);
-    if (r->api_version >= 4) {
-        fill_coordinators(r, &rsp);
-    } else {
-        rsp.error_code = KERR_COORDINATOR_NOT_AVAILABLE;
-        rsp.error_message = kstr_of(text);
-        rsp.node_id = rsp.port = -1;
-    }
-    request_reply(r, &rsp);
+    if (q->key_type == KEY_GROUP && cluster_image_topic(img, kstr_of(OFFSETS_TOPIC)) == NULL)
+        create_topic(r, img);
+    else
+        reply(r);
+    cluster_image_put(img);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "daemon/broker.h"
+#include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster_int.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/check.h"
@@ -308,6 +309,7 @@ static void remove_begin(struct topic_slot *s, int32_t keep)
     if (keep == 0) {
         log_info("topic %s is deleted, partitions=%d", s->name, s->n_hosted);
         cluster_publish_topic(s->cluster, s->name, NULL);
+        coordinator_topic_deleted(s->cluster->broker->coordinator, s->name);
     }
     s->n_kept = keep;
     slot_release_load(s);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the handlers of the group APIs have in common. */
+#ifndef KLOG_DAEMON_GROUP_API_H
+#define KLOG_DAEMON_GROUP_API_H
+
+#include "daemon/group/coordinator.h"
+#include "daemon/meta/cluster.h"
+
+/* AclOperation bits of a group, which everybody has while there are no ACLs: read, delete, describe. */
+enum { GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 };
+
+/* A C string in the arena; NULL for null. */
+static inline const char *group_text(struct arena *a, struct kstr s)
+{
+    return s.n < 0 ? NULL : arena_printf(a, "%.*s", KSTR_FMT(s));
+}
+
+/* As coordinator_enter, but an empty group id is refused: only positions may be kept under that. */
+static inline enum kerr group_enter_named(struct coordinator *c, struct kstr group_id, bool create,
+                                          struct group_lease *ret)
+{
+    return group_id.n == 0 ? KERR_INVALID_GROUP_ID : coordinator_enter(c, group_id, create, ret);
+}
+
+static inline bool cluster_image_has_partition(const struct cluster_image *img, struct kstr topic,
+                                               int32_t partition)
+{
+    const struct cluster_topic *t = cluster_image_topic(img, topic);
+
+    return t != NULL && partition >= 0 && partition < t->n_partitions;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ListGroups: all groups this broker coordinates, by state (version 4) and type (5) if asked so. */
+#include <strings.h>
+
+#include "daemon/api/api.h"
+#include "daemon/api/group_api.h"
+#include "daemon/broker.h"
+#include "lib/base/mem.h"
+
+#define GROUP_TYPE "classic"
+
+struct listing {
+    struct request *r;
+    struct list_groups_response *rsp;
+    int32_t room;
+};
+
+static bool is_in(const struct kstr *list, int32_t n, const char *word)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (list[i].n == (int32_t)strlen(word) && strncasecmp(list[i].p, word, (size_t)list[i].n) == 0)
+            return true;
+    return n <= 0;
+}
+
+static void make_room(struct listing *ls)
+{
+    if (ls->rsp->n_groups < ls->room)
+        return;
+    ls->room = MAX(64, 2 * ls->room);
+    struct list_groups_response_groups *more =
+        arena_array(&ls->r->arena, (size_t)ls->room, sizeof *ls->rsp->groups);
+    if (ls->rsp->n_groups > 0)
+        memcpy(more, ls->rsp->groups, (size_t)ls->rsp->n_groups * sizeof *more);
+    ls->rsp->groups = more;
+}
+
+static void list_group(void *arg, struct group_entry *e)
+{
+    struct listing *ls = arg;
+    const struct list_groups_request *q = ls->r->body;
+    const struct group *g = e->group;
+    const char *state = group_state_name(g->state), *type = g->protocol_type != NULL ? g->protocol_type : "";
+
+    if (!is_in(q->states_filter, q->n_states_filter, state))
+        return;
+    make_room(ls);
+    ls->rsp->groups[ls->rsp->n_groups++] = (struct list_groups_response_groups){
+        .group_id = kstr_of(arena_strdup(&ls->r->arena, g->id)),
+        .protocol_type = kstr_of(arena_strdup(&ls->r->arena, type)),
+        .group_state = kstr_of(state),
+        .group_type = kstr_of(GROUP_TYPE),
+    };
+}
+
+void handle_list_groups(struct request *r)
+{
+    const struct list_groups_request *q = r->body;
+    struct list_groups_response rsp;
+    struct listing ls = { .r = r, .rsp = &rsp };
+
+    wire_defaults(&wire_list_groups_response, &rsp);
+    if (is_in(q->types_filter, q->n_types_filter, GROUP_TYPE))
+        rsp.error_code = (int16_t)coordinator_each(r->broker->coordinator, list_group, &ls);
+    request_reply(r, &rsp);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OffsetFetch: the positions of one group (up to version 7) or of several. It is answered in every state of a
+ * group; what was never committed is -1, and no error. On the session's loop.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api/api.h"
+#include "daemon/api/group_api.h"
+#include "daemon/broker.h"
+
+/* ---- one group; the answer has the shape of version 8, which versions before it are cut from ---- */
+
+static void fill_partition(struct request *r, const struct committed_offset *o, int32_t partition,
+                           struct offset_fetch_response_groups_topics_partitions *p)
+{
+    *p = (struct offset_fetch_response_groups_topics_partitions){
+        .partition_index = partition,
+        .committed_offset = o != NULL ? o->offset : -1,
+        .committed_leader_epoch = o != NULL && r->api_version >= 5 ? o->leader_epoch : -1,
+        .metadata = o != NULL && o->metadata_bytes > 0
+                        ? arena_kstr(&r->arena, kstr_bytes(o->metadata, (size_t)o->metadata_bytes))
+                        : kstr_of(""),
+    };
+}
+
+static void fill_asked(struct request *r, const struct group_entry *e,
+                       const struct offset_fetch_request_groups *q, struct offset_fetch_response_groups *out)
+{
+    out->n_topics = q->n_topics;
+    out->topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *out->topics);
+    for (int32_t i = 0; i < q->n_topics; i++) {
+        const struct offset_fetch_request_groups_topics *t = &q->topics[i];
+        const char *name = group_text(&r->arena, t->name);
+        struct offset_fetch_response_groups_topics_partitions *p =
+            arena_array(&r->arena, (size_t)t->n_partition_indexes, sizeof *p);
+        for (int32_t k = 0; k < t->n_partition_indexes; k++)
+            fill_partition(r, e != NULL ? committed_find(&e->offsets, name, t->partition_indexes[k]) : NULL,
+                           t->partition_indexes[k], &p[k]);
+        out->topics[i] = (struct offset_fetch_response_groups_topics){ t->name, p, t->n_partition_indexes };
+    }
+}
+
+static int by_topic_and_partition(const void *a, const void *b)
+{
+    const struct committed_offset *x = *(const struct committed_offset *const *)a,
+                                  *y = *(const struct committed_offset *const *)b;
+    int order = strcmp(x->topic, y->topic);
+
+    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+static struct offset_fetch_response_groups_topics *
+next_topic(struct request *r, struct offset_fetch_response_groups *out, const char *topic, size_t room)
+{
+    struct offset_fetch_response_groups_topics *t = &out->topics[out->n_topics++];
+
+    t->name = kstr_of(arena_strdup(&r->arena, topic));
+    t->partitions = arena_array(&r->arena, room, sizeof *t->partitions);
+    return t;
+}
+
+static void fill_all(struct request *r, const struct group_entry *e, struct offset_fetch_response_groups *out)
+{
+    size_t n = e != NULL ? HASH_COUNT(e->offsets.table) : 0, i = 0;
+    const struct committed_offset **list = arena_array(&r->arena, n + 1, sizeof *list);
+
+    for (const struct committed_offset *o = n > 0 ? e->offsets.table : NULL; o != NULL; o = o->hh.next)
+        list[i++] = o;
+    qsort(list, n, sizeof *list, by_topic_and_partition);
+    out->topics = arena_array(&r->arena, n, sizeof *out->topics);
+    for (i = 0; i < n;) {
+        size_t end = i;
+        while (end < n && strcmp(list[end]->topic, list[i]->topic) == 0)
+            end++;
+        struct offset_fetch_response_groups_topics *t = next_topic(r, out, list[i]->topic, end - i);
+        for (; i < end; i++)
+            fill_partition(r, list[i], list[i]->partition, &t->partitions[t->n_partitions++]);
+    }
+}
+
+/* Before version 2 there is no place for a group's error but its partitions. */
+static void fail_partitions(struct offset_fetch_response_groups *out, enum kerr err)
+{
+    for (int32_t i = 0; i < out->n_topics; i++)
+        for (int32_t k = 0; k < out->topics[i].n_partitions; k++)
+            out->topics[i].partitions[k].error_code = (int16_t)err;
+}
+
+static void fetch_group(struct request *r, const struct offset_fetch_request_groups *q,
+                        struct offset_fetch_response_groups *out)
+{
+    struct group_lease l = { NULL, NULL };
+
+    *out = (struct offset_fetch_response_groups){ .group_id = q->group_id };
+    enum kerr err = coordinator_enter(r->broker->coordinator, q->group_id, false, &l);
+    out->error_code = (int16_t)err;
+    if (err != KERR_NONE && r->api_version >= 2)
+        return;
+    if (q->n_topics >= 0)
+        fill_asked(r, l.e, q, out);
+    else
+        fill_all(r, l.e, out);
+    if (err != KERR_NONE)
+        fail_partitions(out, err);
+    else
+        coordinator_leave(&l);
+}
+
+/* ---- versions 1-7 ---- */
+
+static struct offset_fetch_request_groups one_group(struct request *r, const struct offset_fetch_request *q)
+{
+    struct offset_fetch_request_groups g = { .group_id = q->group_id, .n_topics = q->n_topics };
+
+    g.topics = arena_array(&r->arena, (size_t)MAX(q->n_topics, 0), sizeof *g.topics);
+    for (int32_t i = 0; i < q->n_topics; i++)
+        g.topics[i] =
+            (struct offset_fetch_request_groups_topics){ q->topics[i].name, q->topics[i].partition_indexes,
+                                                         q->topics[i].n_partition_indexes };
+    return g;
+}
+
+static void cut_partitions(struct request *r, const struct offset_fetch_response_groups_topics *t,
+                           struct offset_fetch_response_topics *out)
+{
+    out->name = t->name;
+    out->n_partitions = t->n_partitions;
+    out->partitions = arena_array(&r->arena, (size_t)t->n_partitions, sizeof *out->partitions);
+    for (int32_t i = 0; i < t->n_partitions; i++)
+        out->partitions[i] = (struct offset_fetch_response_partitions){
+            .partition_index = t->partitions[i].partition_index,
+            .committed_offset = t->partitions[i].committed_offset,
+            .committed_leader_epoch = t->partitions[i].committed_leader_epoch,
+            .metadata = t->partitions[i].metadata,
+            .error_code = t->partitions[i].error_code,
+        };
+}
+
+static void fetch_one(struct request *r, const struct offset_fetch_request *q,
+                      struct offset_fetch_response *rsp)
+{
+    struct offset_fetch_request_groups g = one_group(r, q);
+    struct offset_fetch_response_groups out;
+
+    fetch_group(r, &g, &out);
+    rsp->error_code = r->api_version >= 2 ? out.error_code : KERR_NONE;
+    rsp->n_topics = out.n_topics;
+    rsp->topics = arena_array(&r->arena, (size_t)out.n_topics, sizeof *rsp->topics);
+    for (int32_t i = 0; i < out.n_topics; i++)
+        cut_partitions(r, &out.topics[i], &rsp->topics[i]);
+}
+
+void handle_offset_fetch(struct request *r)
+{
+    const struct offset_fetch_request *q = r->body;
+    struct offset_fetch_response rsp;
+
+    wire_defaults(&wire_offset_fetch_response, &rsp);
+    if (r->api_version < 8) {
+        fetch_one(r, q, &rsp);
+    } else {
+        rsp.n_groups = q->n_groups;
+        rsp.groups = arena_array(&r->arena, (size_t)q->n_groups, sizeof *rsp.groups);
+        for (int32_t i = 0; i < q->n_groups; i++)
+            fetch_group(r, &q->groups[i], &rsp.groups[i]);
+    }
+    request_reply(r, &rsp);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shards, the way into them, and their life. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/group/coordinator_int.h"
+#include "daemon/meta/cluster.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+
+/* ---- which partition ---- */
+
+/* One code point of UTF-8 as Java keeps it, in one or two UTF-16 units. Bytes that are not UTF-8 count
+ * singly. */
+static int32_t utf16_units(const uint8_t *p, int32_t n, uint16_t ret[2], int32_t *ret_n)
+{
+    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    int32_t len = p[0] < 0xc2 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 1;
+    uint32_t c = len == 1 ? p[0] : p[0] & (0xffu >> (len + 1));
+
+    for (int32_t i = 1; i < len; i++) {
+        if (i >= n || (p[i] & 0xc0) != 0x80) {
+            ret[0] = p[0];
+            *ret_n = 1;
+            return 1;
+        }
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    if (len > 1 && c < smallest[len])
+        c = p[0], len = 1;
+    *ret_n = c >= 0x10000 ? 2 : 1;
+    ret[0] = (uint16_t)(c >= 0x10000 ? 0xd800 + ((c - 0x10000) >> 10) : c);
+    ret[1] = (uint16_t)(0xdc00 + (c & 0x3ff));
+    return len;
+}
+
+int32_t coordinator_partition_of(struct kstr group_id, int32_t n)
+{
+    const uint8_t *p = (const uint8_t *)group_id.p;
+    uint32_t h = 0;
+
+    KCHECK(n > 0);
+    for (int32_t i = 0; i < group_id.n;) {
+        uint16_t units[2];
+        int32_t n_units;
+        i += utf16_units(p + i, group_id.n - i, units, &n_units);
+        for (int32_t k = 0; k < n_units; k++)
+            h = h * 31 + units[k];
+    }
+    int32_t hash = (int32_t)h;
+    return hash == INT32_MIN ? 0 : abs(hash) % n;
+}
+
+/* ---- entries ---- */
+
+struct group_entry *shard_find(struct shard *sh, const char *group_id)
+{
+    struct group_entry *e;
+
+    HASH_FIND_STR(sh->groups, group_id, e);
+    return e;
+}
+
+struct group_entry *shard_add(struct shard *sh, const char *group_id)
+{
+    struct group_entry *e = xcalloc(1, sizeof *e);
+
+    e->shard = sh;
+    e->group = group_new(group_id, &sh->coordinator->env, e);
+    HASH_ADD_KEYPTR(hh, sh->groups, e->group->id, strlen(e->group->id), e);
+    return e;
+}
+
+void group_entry_free(struct group_entry *e)
+{
+    KCHECK(e->writing == 0);
+    committed_done(&e->offsets);
+    group_free(e->group);
+    free(e);
+}
+
+/* Out of the table; with records under way it stays until the last has ended. */
+void shard_remove(struct shard *sh, struct group_entry *e)
+{
+    KCHECK(!e->detached && e->group->n_parked_joins == 0);
+    HASH_DEL(sh->groups, e);
+    e->detached = true;
+    if (e->writing == 0)
+        group_entry_free(e);
+}
+
+static void shard_clear(struct shard *sh, enum kerr err)
+{
+    struct group_entry *e, *next;
+
+    HASH_ITER (hh, sh->groups, e, next) {
+        group_unload(e->group, err);
+        shard_remove(sh, e);
+    }
+}
+
+/* ---- shards ---- */
+
+static struct shard *shard_new(struct coordinator *c, int32_t id)
+{
+    struct shard *sh = xcalloc(1, sizeof *sh);
+
+    pthread_mutex_init(&sh->mu, NULL);
+    sh->coordinator = c;
+    sh->loop = c->broker->loops[id % c->broker->n_loops];
+    sh->id = id;
+    shard_writes_init(sh);
+    shard_timer_init(sh);
+    return sh;
+}
+
+static int32_t offsets_topic_partitions(struct coordinator *c)
+{
+    struct cluster_image *img = cluster_image_get(c->broker->cluster);
+    const struct cluster_topic *t = cluster_image_topic(img, kstr_of(OFFSETS_TOPIC));
+    int32_t n = t != NULL ? t->n_partitions : 0;
+
+    cluster_image_put(img);
+    return n;
+}
+
+/* Makes the shards once the topic is there; their number never changes after that. */
+static void make_shards(struct coordinator *c)
+{
+    int32_t n = offsets_topic_partitions(c);
+
+    if (n == 0)
+        return;
+    c->shards = xcalloc((size_t)n, sizeof(struct shard *));
+    for (int32_t i = 0; i < n; i++)
+        c->shards[i] = shard_new(c, i);
+    c->n_shards = n;
+}
+
+int32_t coordinator_n_shards(struct coordinator *c)
+{
+    pthread_mutex_lock(&c->mu);
+    if (c->n_shards == 0 && !atomic_load(&c->stopping))
+        make_shards(c);
+    int32_t n = c->n_shards;
+    pthread_mutex_unlock(&c->mu);
+    return n;
+}
+
+void coordinator_busy(struct coordinator *c, int32_t delta)
+{
+    pthread_mutex_lock(&c->mu);
+    c->busy += delta;
+    KCHECK(c->busy >= 0);
+    if (c->busy == 0)
+        pthread_cond_broadcast(&c->idle);
+    pthread_mutex_unlock(&c->mu);
+}
+
+/* Another broker leads now, or this one in a new epoch: what is in memory may not be what the log says. */
+static void shard_unload(struct shard *sh)
+{
+    KCHECK(sh->state == SHARD_ACTIVE);
+    shard_writes_fail(sh, KERR_NOT_COORDINATOR);
+    shard_clear(sh, KERR_NOT_COORDINATOR);
+    partition_unwatch(sh->partition, &sh->watcher);
+    partition_unref(sh->partition);
+    sh->partition = NULL;
+    sh->state = SHARD_IDLE;
+}
+
+/* Is this broker the coordinator of these groups, and ready? Locked. */
+static enum kerr shard_check(struct shard *sh)
+{
+    struct partition_view v;
+
+    if (sh->state == SHARD_STOPPED)
+        return KERR_COORDINATOR_NOT_AVAILABLE;
+    if (sh->state == SHARD_ACTIVE) {
+        partition_view(sh->partition, &v);
+        if (v.err == KERR_NONE && v.leader_epoch == sh->leader_epoch)
+            return KERR_NONE;
+        shard_unload(sh);
+    }
+    if (sh->state == SHARD_IDLE)
+        shard_load(sh);
+    return sh->state == SHARD_ACTIVE    ? KERR_NONE
+           : sh->state == SHARD_LOADING ? KERR_COORDINATOR_LOAD_IN_PROGRESS
+                                        : KERR_NOT_COORDINATOR;
+}
+
+/* ---- the way in ---- */
+
+/* Group ids become C strings; no client has reason to put a NUL into one. */
+static bool group_id_valid(struct kstr id)
+{
+    return id.n >= 0 && id.n <= INT16_MAX && (id.n == 0 || memchr(id.p, '\0', (size_t)id.n) == NULL);
+}
+
+enum kerr coordinator_enter(struct coordinator *c, struct kstr group_id, bool create, struct group_lease *ret)
+{
+    if (!group_id_valid(group_id))
+        return KERR_INVALID_GROUP_ID;
+    int32_t n = coordinator_n_shards(c);
+    if (n == 0)
+        return KERR_COORDINATOR_NOT_AVAILABLE;
+
+    CLEANUP(freep) char *id = xstrndup(group_id.n > 0 ? group_id.p : "", (size_t)group_id.n);
+    struct shard *sh = c->shards[coordinator_partition_of(group_id, n)];
+    pthread_mutex_lock(&sh->mu);
+    enum kerr err = shard_check(sh);
+    struct group_entry *e = err == KERR_NONE ? shard_find(sh, id) : NULL;
+    if (e != NULL && e->closing)
+        err = KERR_COORDINATOR_LOAD_IN_PROGRESS;
+    if (err != KERR_NONE) {
+        pthread_mutex_unlock(&sh->mu);
+        return err;
+    }
+    ret->shard = sh;
+    ret->e = e == NULL && create ? shard_add(sh, id) : e;
+    return KERR_NONE;
+}
+
+/* Made for a request that came to nothing. */
+static bool entry_is_blank(const struct group_entry *e)
+{
+    const struct group *g = e->group;
+
+    return g->state == GROUP_EMPTY && g->generation == 0 && g->pending == NULL &&
+           committed_is_empty(&e->offsets) && e->writing == 0;
+}
+
+void coordinator_leave(struct group_lease *l)
+{
+    if (l->e != NULL && entry_is_blank(l->e))
+        shard_remove(l->shard, l->e);
+    else if (l->e != NULL)
+        shard_retime(l->shard, group_due_ms(l->e->group));
+    pthread_mutex_unlock(&l->shard->mu);
+}
+
+enum kerr coordinator_each(struct coordinator *c, void (*f)(void *arg, struct group_entry *e), void *arg)
+{
+    enum kerr worst = KERR_NONE;
+    int32_t n = coordinator_n_shards(c);
+
+    for (int32_t i = 0; i < n; i++) {
+        struct shard *sh = c->shards[i];
+        struct group_entry *e, *next;
+        pthread_mutex_lock(&sh->mu);
+        enum kerr err = shard_check(sh);
+        if (err == KERR_NONE)
+            HASH_ITER (hh, sh->groups, e, next)
+                f(arg, e);
+        else if (err != KERR_NOT_COORDINATOR)
+            worst = err;
+        pthread_mutex_unlock(&sh->mu);
+    }
+    return worst;
+}
+
+/* ---- life ---- */
+
+struct coordinator *coordinator_new(struct broker *b)
+{
+    struct coordinator *c = xcalloc(1, sizeof *c);
+
+    c->broker = b;
+    pthread_mutex_init(&c->mu, NULL);
+    pthread_cond_init(&c->idle, NULL);
+    coordinator_env_init(&c->env, b);
+    return c;
+}
+
+static void start_on_loop(struct task *t)
+{
+    struct coordinator *c = container_of(t, struct coordinator, start);
+
+    for (int32_t i = 0, n = coordinator_n_shards(c); i < n; i++) {
+        struct shard *sh = c->shards[i];
+        pthread_mutex_lock(&sh->mu);
+        shard_check(sh);
+        pthread_mutex_unlock(&sh->mu);
+    }
+    coordinator_expiry_start(c);
+}
+
+void coordinator_start(struct coordinator *c)
+{
+    c->start.cb = start_on_loop;
+    loop_post(c->broker->loops[0], &c->start);
+}
+
+/* Records under way end as they will; who waits for them is answered then. */
+static void shard_stop(struct shard *sh)
+{
+    struct group_entry *e, *next;
+
+    pthread_mutex_lock(&sh->mu);
+    if (sh->state == SHARD_ACTIVE)
+        HASH_ITER (hh, sh->groups, e, next)
+            group_unload(e->group, KERR_COORDINATOR_NOT_AVAILABLE);
+    sh->state = SHARD_STOPPED;
+    pthread_mutex_unlock(&sh->mu);
+}
+
+void coordinator_stop(struct coordinator *c)
+{
+    if (c == NULL)
+        return;
+    atomic_store(&c->stopping, true);
+    for (int32_t i = 0, n = coordinator_n_shards(c); i < n; i++)
+        shard_stop(c->shards[i]);
+}
+
+void coordinator_drain(struct coordinator *c)
+{
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->mu);
+    while (c->busy > 0)
+        pthread_cond_wait(&c->idle, &c->mu);
+    pthread_mutex_unlock(&c->mu);
+}
+
+static void shard_free(struct shard *sh)
+{
+    KCHECK(TAILQ_EMPTY(&sh->writes));
+    shard_clear(sh, KERR_COORDINATOR_NOT_AVAILABLE);
+    if (sh->partition != NULL) {
+        partition_unwatch(sh->partition, &sh->watcher);
+        partition_unref(sh->partition);
+    }
+    pthread_mutex_destroy(&sh->mu);
+    free(sh);
+}
+
+void coordinator_free(struct coordinator *c)
+{
+    if (c == NULL)
+        return;
+    for (int32_t i = 0; i < c->n_shards; i++)
+        shard_free(c->shards[i]);
+    free(c->shards);
+    pthread_cond_destroy(&c->idle);
+    pthread_mutex_destroy(&c->mu);
+    free(c);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking positions and groups away, with tombstones. The shard is locked in every function here, but for
+ * coordinator_topic_deleted.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/group/coordinator_int.h"
+#include "daemon/group/group_log.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+
+/* ---- positions ---- */
+
+struct deleting {
+    struct committed gone; /* what the tombstones name */
+    group_written *cb;
+    void *arg;
+};
+
+static void on_deleted(void *arg, struct group_entry *e, enum kerr err, int64_t base_offset)
+{
+    struct deleting *d = arg;
+
+    if (err == KERR_NONE)
+        for (struct committed_offset *o = d->gone.table; o != NULL; o = o->hh.next)
+            committed_remove(&e->offsets, o->topic, o->partition, base_offset);
+    if (d->cb != NULL)
+        d->cb(d->arg, e, err, base_offset);
+    committed_done(&d->gone);
+    free(d);
+}
+
+static bool is_listed(int32_t partition, const int32_t *partitions, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (partitions[i] == partition)
+            return true;
+    return n < 0;
+}
+
+void group_delete_offsets(struct group_entry *e, const char *topic, const int32_t *partitions, int32_t n,
+                          group_written *cb, void *arg)
+{
+    struct deleting *d = xcalloc(1, sizeof *d);
+    struct batch_builder b;
+
+    d->cb = cb;
+    d->arg = arg;
+    batch_builder_init(&b);
+    for (struct committed_offset *o = e->offsets.table; o != NULL; o = o->hh.next)
+        if (topic == NULL || (strcmp(o->topic, topic) == 0 && is_listed(o->partition, partitions, n))) {
+            group_log_add_offset_tombstone(&b, e->group->id, o->topic, o->partition, clock_wall_ms());
+            committed_put(&d->gone, o);
+        }
+    if (b.count > 0)
+        group_write(e, &b, on_deleted, d);
+    else
+        group_barrier(e, on_deleted, d);
+    batch_builder_done(&b);
+}
+
+/* ---- groups ---- */
+
+/* A group of generation 0 has no record: it only ever kept positions. */
+static void write_group_tombstone(struct group_entry *e)
+{
+    struct batch_builder b;
+
+    if (e->group->generation == 0)
+        return;
+    batch_builder_init(&b);
+    group_log_add_group_tombstone(&b, e->group->id, clock_wall_ms());
+    shard_write(e->shard, &b);
+    batch_builder_done(&b);
+}
+
+static void on_group_deleted(void *arg, struct group_entry *e, enum kerr err, int64_t base_offset)
+{
+    struct deleting *d = arg;
+
+    e->closing = false;
+    if (err == KERR_NONE) {
+        write_group_tombstone(e);
+        group_unload(e->group, KERR_COORDINATOR_NOT_AVAILABLE);
+        shard_remove(e->shard, e);
+    }
+    d->cb(d->arg, e, err, base_offset);
+    free(d);
+}
+
+static void on_group_quiet(void *arg, struct group_entry *e, enum kerr err, int64_t base_offset)
+{
+    if (err != KERR_NONE)
+        on_group_deleted(arg, e, err, base_offset);
+    else
+        group_delete_offsets(e, NULL, NULL, -1, on_group_deleted, arg);
+}
+
+/* A position that is on its way to the log would not be named by a tombstone and come back one day: so first
+ * all is waited out that was begun before. */
+void group_delete(struct group_entry *e, group_written *cb, void *arg)
+{
+    struct deleting *d = xcalloc(1, sizeof *d);
+
+    KCHECK(e->group->state == GROUP_EMPTY && e->group->pending == NULL && !e->closing);
+    d->cb = cb;
+    d->arg = arg;
+    e->closing = true;
+    group_barrier(e, on_group_quiet, d);
+}
+
+bool group_drop_if_empty(struct group_entry *e)
+{
+    if (e->group->state != GROUP_EMPTY || e->group->pending != NULL || !committed_is_empty(&e->offsets) ||
+        e->writing > 0)
+        return false;
+    write_group_tombstone(e);
+    group_unload(e->group, KERR_COORDINATOR_NOT_AVAILABLE);
+    shard_remove(e->shard, e);
+    return true;
+}
+
+/* ---- a topic is gone ---- */
+
+static void on_topic_quiet(void *arg, struct group_entry *e, enum kerr err, int64_t base_offset)
+{
+    CLEANUP(freep) char *topic = arg;
+
+    (void)base_offset;
+    if (err == KERR_NONE && e->shard->state == SHARD_ACTIVE)
+        group_delete_offsets(e, topic, NULL, -1, NULL, NULL);
+}
+
+static bool has_offsets_in(const struct group_entry *e, const char *topic)
+{
+    for (const struct committed_offset *o = e->offsets.table; o != NULL; o = o->hh.next)
+        if (strcmp(o->topic, topic) == 0)
+            return true;
+    return false;
+}
+
+void coordinator_topic_deleted(struct coordinator *c, const char *topic)
+{
+    pthread_mutex_lock(&c->mu);
+    int32_t n = c->n_shards; /* not coordinator_n_shards: the cluster may just be starting */
+    pthread_mutex_unlock(&c->mu);
+    for (int32_t i = 0; i < n; i++) {
+        struct shard *sh = c->shards[i];
+        struct group_entry *e, *next;
+        pthread_mutex_lock(&sh->mu);
+        if (sh->state == SHARD_ACTIVE)
+            HASH_ITER (hh, sh->groups, e, next)
+                if (e->writing > 0 || has_offsets_in(e, topic))
+                    group_barrier(e, on_topic_quiet, xstrdup(topic));
+        pthread_mutex_unlock(&sh->mu);
+    }
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the files of the coordinator only: coordinator.c (shards, life), coordinator_env.c (what the
+ * machines ask for, parked requests), coordinator_load.c, coordinator_write.c, coordinator_delete.c,
+ * coordinator_expiry.c.
+ *
+ *            entered, led here          loaded
+ *   IDLE ---------------------> LOADING -------> ACTIVE ----> STOPPED (coordinator_stop, from any)
+ *     ^   shard_load                                |
+ *     +---------------------------------------------+
+ *        shard_unload: no longer led here, or led anew
+ */
+#ifndef KLOG_DAEMON_COORDINATOR_INT_H
+#define KLOG_DAEMON_COORDINATOR_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "daemon/group/coordinator.h"
+#include "daemon/replica/partition.h"
+#include "lib/loop/workers.h"
+
+enum shard_state { SHARD_IDLE, SHARD_LOADING, SHARD_ACTIVE, SHARD_STOPPED };
+
+struct shard_write;
+TAILQ_HEAD(shard_writes, shard_write);
+
+struct shard {
+    pthread_mutex_t mu;
+    struct coordinator *coordinator; /* set once */
+    struct loop *loop;               /* set once: timers and the watcher live here */
+    int32_t id;                      /* set once: partition of __consumer_offsets */
+    enum shard_state state;          /* guarded by mu, as all that follows */
+    struct partition *partition;     /* a reference while LOADING or ACTIVE */
+    int32_t leader_epoch;            /* in which it was loaded */
+    struct group_entry *groups;
+    struct shard_writes writes; /* in the order of the log, not committed yet */
+    int64_t due_ms;             /* when the timer is to look at the groups next */
+    struct job load;            /* LOADING: the worker's */
+    struct task moved;          /* a record was appended, or the partition has moved */
+    struct task retime;
+    struct watcher watcher;                /* of the first of writes */
+    struct timer write_timer, group_timer; /* the loop's thread only */
+};
+
+struct coordinator {
+    struct broker *broker;
+    struct group_env env;
+    pthread_mutex_t mu;    /* guards n_shards and idle */
+    struct shard **shards; /* made when the topic is first seen, then set once */
+    int32_t n_shards;
+    atomic_bool stopping;
+    int32_t busy;        /* guarded by mu: records and loads under way */
+    pthread_cond_t idle; /* busy has become 0 */
+    /* loops[0]'s thread only */
+    struct timer expiry;
+    struct task start;
+};
+
+/* coordinator.c */
+int32_t coordinator_n_shards(struct coordinator *c); /* that there are by now */
+struct group_entry *shard_find(struct shard *sh, const char *group_id);
+struct group_entry *shard_add(struct shard *sh, const char *group_id);
+void shard_remove(struct shard *sh, struct group_entry *e);
+void group_entry_free(struct group_entry *e);
+void coordinator_busy(struct coordinator *c, int32_t delta);
+
+/* coordinator_env.c */
+void coordinator_env_init(struct group_env *env, const struct broker *b);
+
+/* coordinator_load.c */
+void shard_load(
+    struct shard *sh); /* IDLE -> LOADING, or ACTIVE at once when there is nothing to read; locked */
+
+/* coordinator_write.c */
+void shard_writes_init(struct shard *sh);
+void shard_writes_fail(struct shard *sh, enum kerr err); /* all of them; locked */
+/* A turn in the order of the log without a record: cb once all that was written before it has ended. */
+void group_barrier(struct group_entry *e, group_written *cb, void *arg);
+/* Without an entry: nobody waits for it. */
+void shard_write(struct shard *sh, struct batch_builder *b);
+
+/* coordinator_delete.c */
+bool group_drop_if_empty(struct group_entry *e); /* true: e is gone */
+
+/* coordinator_expiry.c */
+void coordinator_expiry_start(struct coordinator *c);
+void shard_timer_init(struct shard *sh);
+void shard_retime(struct shard *sh, int64_t due_ms);
+
+#endif
