@@ -2,7 +2,7 @@
 # Fuzz targets. For a new one: fuzz_NAME.c here (it includes tests/fuzz/fuzz.h), its seeds in corpus/NAME/, its program in
 # FUZZ_TESTS, and its SOURCES and LDADD below. `make check` replays each corpus, with mutations;
 # `make fuzz-smoke` runs each target under libFuzzer for FUZZ_SECONDS.
-FUZZ_TESTS = %D%/fuzz_wire %D%/fuzz_batch
+FUZZ_TESTS = %D%/fuzz_wire %D%/fuzz_batch %D%/fuzz_recover
 FUZZ_SECONDS = 30
 EXTRA_DIST += %D%/corpus
 
@@ -10,6 +10,8 @@ EXTRA_DIST += %D%/corpus
 %C%_fuzz_wire_LDADD = $(LIBS_WIRE)
 %C%_fuzz_batch_SOURCES = %D%/fuzz_batch.c %D%/fuzz.h %D%/main.c
 %C%_fuzz_batch_LDADD = $(LIBS_RECORD)
+%C%_fuzz_recover_SOURCES = %D%/fuzz_recover.c %D%/fuzz.h %D%/main.c
+%C%_fuzz_recover_LDADD = $(LIBS_STORE)
 
 check_PROGRAMS += $(FUZZ_TESTS)
 TESTS += $(FUZZ_TESTS)
