@@ -201,7 +201,7 @@ int io_read_file(const struct store_io *io, int dirfd, const char *path, size_t 
         return fd;
     int rc = fstat(fd, &st) < 0 ? -errno : (uint64_t)st.st_size > max ? -EFBIG : 0;
     if (rc == 0) {
-        int64_t got = io_pread_full(io, fd, bytebuf_room(ret, (size_t)st.st_size), (size_t)st.st_size, 0);
+        int64_t got = io_pread_full(io, fd, bytebuf_room(ret, (size_t)st.st_size + 1), (size_t)st.st_size, 0);
         rc = got < 0 ? (int)got : 0;
         ret->n += got > 0 ? (size_t)got : 0;
     }

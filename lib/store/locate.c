@@ -58,6 +58,19 @@ static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int6
     return rc == 0 || batch_last_offset(&ret->h) == s->base + entry_key_get(e, INDEX_OFFSET) ? 0 : -EBADMSG;
 }
 
+/* The offset lies outside a batch's checksum. A batch that jumps ahead of the one before is in its place only
+ * when the one behind goes on from there. */
+static bool jumps(struct header_window *w, struct segment *s, int64_t end, const struct place *at,
+                  int64_t next_offset)
+{
+    struct batch_header behind;
+    int64_t position = at->position + batch_size(&at->h);
+
+    return at->h.base_offset > next_offset && position < end &&
+           header_window_get(w, s, position, end, &behind) == 0 &&
+           behind.base_offset <= batch_last_offset(&at->h);
+}
+
 static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
 {
     struct header_window w;
@@ -70,7 +83,7 @@ static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t en
         if (ret->position >= end)
             return 0;
         rc = header_window_get(&w, s, ret->position, end, &ret->h);
-        if (rc == 0 && ret->h.base_offset < next)
+        if (rc == 0 && (ret->h.base_offset < next || jumps(&w, s, end, ret, next)))
             rc = -EBADMSG;
     }
     return rc < 0 ? rc : 1;

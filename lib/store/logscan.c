@@ -20,6 +20,7 @@ void logscan_init(struct logscan *s, const struct store_io *io, int fd, int64_t 
         .at = at,
         .end = end,
         .next_offset = next_offset,
+        .limit_offset = INT64_MAX,
         .epoch = -1,
         .check_crc = true,
     };
@@ -94,7 +95,8 @@ static int judge(struct logscan *s, int64_t at, int64_t min_offset, struct batch
         return rc;
     batch_header_read(p, h);
     if (!batch_header_plausible(h, s->end - at) || h->base_offset < min_offset ||
-        h->base_offset - min_offset > OFFSET_SPAN_MAX || h->leader_epoch < s->epoch)
+        h->base_offset - min_offset > OFFSET_SPAN_MAX || batch_last_offset(h) >= s->limit_offset ||
+        h->leader_epoch < s->epoch)
         return 0;
     *header_ok = true;
     if (!s->check_crc)
@@ -133,27 +135,46 @@ static int resync(struct logscan *s, int64_t at, int64_t *ret)
 /* What to make of bytes that are not a good batch. */
 static int judge_damage(struct logscan *s, struct scan_item *ret)
 {
-    int64_t next = s->end;
+    bool plausible = ret->header_ok, ok;
+    int64_t next = plausible ? s->at + batch_size(&ret->h) : s->end;
     struct batch_header follower;
-    bool ok;
     int rc = 0;
 
-    if (ret->header_ok) {
-        next = s->at + batch_size(&ret->h);
+    if (plausible)
         rc = judge(s, next, batch_last_offset(&ret->h) + 1, &follower, &ok);
-        if (rc < 0)
-            return rc;
-    }
     if (rc == 0) {
+        ret->header_ok = plausible && next == s->end;
         rc = resync(s, s->at + 1, &next);
-        if (rc < 0)
-            return rc;
+        if (rc == 1)
+            ret->header_ok = false;
     }
+    if (rc < 0)
+        return rc;
     ret->what = rc == 1 ? SCAN_DAMAGED : SCAN_TAIL;
-    ret->header_ok = ret->header_ok && ret->at + batch_size(&ret->h) == (rc == 1 ? next : s->end);
     ret->n = (rc == 1 ? next : s->end) - s->at;
     s->at += ret->n;
+    s->after_damage = true;
+    if (ret->header_ok)
+        s->next_offset = batch_last_offset(&ret->h) + 1;
     return 0;
+}
+
+/* Offset and leader epoch lie outside the checksum. A batch that jumps ahead in either is believed when what
+ * follows goes on from there; the last one of an active segment, which has no gaps, only when it does not
+ * leave one. */
+static int judge_jump(struct logscan *s, const struct batch_header *h)
+{
+    struct batch_header follower;
+    bool ok;
+
+    if (h->base_offset == s->next_offset && h->leader_epoch == s->epoch)
+        return 1;
+    int rc = judge(s, s->at + batch_size(h), s->next_offset, &follower, &ok);
+    if (rc == 1)
+        return follower.base_offset > batch_last_offset(h) && follower.leader_epoch >= h->leader_epoch;
+    if (rc < 0)
+        return rc;
+    return h->base_offset == s->next_offset || s->limit_offset != INT64_MAX || s->after_damage;
 }
 
 int logscan_next(struct logscan *s, struct scan_item *ret)
@@ -162,6 +183,8 @@ int logscan_next(struct logscan *s, struct scan_item *ret)
     if (s->at >= s->end)
         return 0;
     int rc = judge(s, s->at, s->next_offset, &ret->h, &ret->header_ok);
+    if (rc == 1)
+        rc = judge_jump(s, &ret->h);
     if (rc < 0)
         return rc;
     if (rc == 0)
@@ -171,6 +194,7 @@ int logscan_next(struct logscan *s, struct scan_item *ret)
     s->at += ret->n;
     s->next_offset = batch_last_offset(&ret->h) + 1;
     s->epoch = ret->h.leader_epoch;
+    s->after_damage = false;
     return 0;
 }
 

@@ -34,10 +34,12 @@ struct scan_item {
 struct logscan {
     const struct store_io *io;
     int fd;
-    int64_t at, end;     /* next position; end of what is looked at */
-    int64_t next_offset; /* the next batch's base offset is not below this */
-    int32_t epoch;       /* nor its leader epoch below this; -1 */
-    bool check_crc;      /* false: headers only, for logs that are known to be good */
+    int64_t at, end;      /* next position; end of what is looked at */
+    int64_t next_offset;  /* the next batch's base offset is not below this */
+    int64_t limit_offset; /* no offset of the segment reaches this; INT64_MAX for the active one */
+    int32_t epoch;        /* of the last batch; -1 */
+    bool after_damage;    /* the last item was SCAN_DAMAGED: how many offsets it had is not known */
+    bool check_crc;       /* false: headers only, for logs that are known to be good */
     struct bytebuf window;
     int64_t window_at;
     int64_t window_n; /* bytes of the file in the window */

@@ -91,21 +91,23 @@ static int walk_next(struct text_walk *w, int64_t text)
     return rc < 0 ? rc : 1;
 }
 
-/* Text of the records of the batch at hand that lie below offset. */
+/* Text of the records of the batch at hand that lie below offset. A batch that cannot be decoded has none, as
+ * in batch_text_bytes. */
 static int text_below(struct text_walk *w, int64_t offset, int64_t *ret)
 {
     struct record r;
+    int64_t text = 0;
     int rc = plog_load_batch(w->l, w->seg, &w->at, &w->bytes);
-    if (rc == 0)
-        rc = record_iter_start(&w->iter, slice_of(w->bytes.p, w->bytes.n), PLAIN_BYTES_MAX);
+
     if (rc < 0)
         return rc;
-    *ret = 0;
-    if (batch_is_control(&w->iter.h))
-        return 0;
-    while ((rc = record_iter_next(&w->iter, &r)) == 1 && r.offset < offset)
-        *ret += (r.value.n > 0 ? r.value.n : 0) + 1;
-    return rc < 0 ? rc : 0;
+    rc = record_iter_start(&w->iter, slice_of(w->bytes.p, w->bytes.n), PLAIN_BYTES_MAX);
+    if (rc == 0 && !batch_is_control(&w->iter.h)) {
+        while ((rc = record_iter_next(&w->iter, &r)) == 1 && r.offset < offset)
+            text += (r.value.n > 0 ? r.value.n : 0) + 1;
+    }
+    *ret = rc < 0 ? 0 : text;
+    return 0;
 }
 
 static int walk_to_offset(struct text_walk *w, int64_t offset, int64_t *ret)

@@ -22,16 +22,16 @@ int64_t batch_text_bytes(struct record_iter *it, struct slice batch)
 }
 
 /* Bytes that are no batch keep their place; the next batch gets index entries, so that it is found without
- * walking over them. */
-static void add_damage(struct segment *s, const struct scan_item *it, bool *ret_damaged)
+ * walking over them. At the segment's end they stand for all offsets up to the next one. */
+static void add_damage(struct segment *s, const struct logscan *scan, const struct scan_item *it)
 {
     s->sum.size += it->n;
     s->sum.since_index = INT32_MAX + 1LL;
-    *ret_damaged = true;
+    if (it->what == SCAN_TAIL && scan->limit_offset != INT64_MAX)
+        s->sum.end_offset = scan->limit_offset;
 }
 
-static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes,
-                        bool *ret_damaged)
+static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes)
 {
     struct record_iter iter;
     struct scan_item it;
@@ -41,7 +41,7 @@ static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_i
     record_iter_init(&iter);
     while ((rc = logscan_next(scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what != SCAN_BATCH) {
-            add_damage(s, &it, ret_damaged);
+            add_damage(s, scan, &it);
             continue;
         }
         if (it.at + it.n > INT32_MAX || batch_last_offset(&it.h) - s->base > INT32_MAX) {
@@ -59,18 +59,18 @@ static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_i
     return rc;
 }
 
-int segment_rebuild(struct segment *s, int64_t size, int32_t index_interval_bytes, bool *ret_damaged)
+int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes)
 {
     struct segment_sum empty = segment_sum_empty(s->base);
     struct logscan scan;
 
-    *ret_damaged = false;
     segment_reset(s, &empty);
     int rc = segfile_pin(s->log, false);
     if (rc < 0)
         return rc;
     logscan_init(&scan, segfile_io(s->log), segfile_fd(s->log), 0, size, s->base);
-    rc = rebuild_scan(s, &scan, index_interval_bytes, ret_damaged);
+    scan.limit_offset = limit_offset;
+    rc = rebuild_scan(s, &scan, index_interval_bytes);
     logscan_done(&scan);
     segfile_unpin(s->log);
     if (rc < 0)

@@ -96,13 +96,16 @@ struct segment_scan {
     int64_t cut_at; /* -1: all of it stays */
 };
 
-static void keep_damage(struct recovery *r, struct segment *s, const struct scan_item *it)
+static void keep_damage(struct recovery *r, struct segment *s, const struct scan_item *it,
+                        int64_t limit_offset)
 {
     recovery_note(r, "damage in %s at %" PRId64 ", kept", segfile_path(s->log), it->at);
     s->sum.size += it->n;
     s->sum.since_index = INT32_MAX + 1LL;
-    if (it->header_ok)
-        s->sum.end_offset = MAX(s->sum.end_offset, batch_last_offset(&it->h) + 1);
+    if (it->what == SCAN_TAIL)
+        s->sum.end_offset = limit_offset;
+    else if (it->header_ok)
+        s->sum.end_offset = batch_last_offset(&it->h) + 1;
 }
 
 static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan *ss,
@@ -138,7 +141,7 @@ static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
             ss->cut_at = it.at;
             break;
         } else {
-            keep_damage(r, s, &it);
+            keep_damage(r, s, &it, ss->scan.limit_offset);
         }
     }
     return rc;
@@ -155,6 +158,8 @@ static int scan_segment(struct recovery *r, int i, int64_t position, int64_t nex
     if (rc < 0)
         return rc;
     logscan_init(&ss->scan, r->l->io, segfile_fd(s->log), position, size, next_offset);
+    if (i + 1 < r->l->n_segs)
+        ss->scan.limit_offset = r->l->segs[i + 1]->base;
     record_iter_init(&ss->iter);
     ss->cut_at = -1;
     rc = scan_items(r, i, ss);

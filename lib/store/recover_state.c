@@ -13,7 +13,7 @@
 
 typedef void header_fn(struct recovery *r, const struct batch_header *h);
 
-static int walk_headers(struct recovery *r, struct segment *s, int64_t from, header_fn *f)
+static int walk_headers(struct recovery *r, struct segment *s, const struct place *from, header_fn *f)
 {
     struct logscan scan;
     struct scan_item it;
@@ -21,7 +21,7 @@ static int walk_headers(struct recovery *r, struct segment *s, int64_t from, hea
 
     if (rc < 0)
         return rc;
-    logscan_init(&scan, r->l->io, segfile_fd(s->log), from, s->sum.size, s->base);
+    logscan_init(&scan, r->l->io, segfile_fd(s->log), from->position, s->sum.size, from->h.base_offset);
     scan.check_crc = false;
     while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what == SCAN_BATCH)
@@ -54,12 +54,13 @@ static int epochs_from_log(struct recovery *r)
 
     for (int i = 0; rc == 0 && i < l->n_segs; i++) {
         struct segment *s = l->segs[i];
+        const struct place front = { .h.base_offset = s->base };
         int32_t here = first_epoch(r, s);
         if (i + 1 < l->n_segs && here >= 0 && here == first_epoch(r, l->segs[i + 1])) {
             if (epochs_assign(&l->epochs, here, s->base))
                 l->epochs_dirty = true;
         } else {
-            rc = walk_headers(r, s, 0, note_epoch);
+            rc = walk_headers(r, s, &front, note_epoch);
         }
     }
     return rc;
@@ -156,10 +157,10 @@ int recovery_load_producers(struct recovery *r)
     int rc = 0;
     for (int i = plog_find_segment(l, from); rc == 0 && i < l->n_segs; i++) {
         struct segment *s = l->segs[i];
-        struct place at = { 0 };
-        if (s->base < from && plog_locate(l, s, from, s->sum.size, &at) != 1)
-            at.position = 0;
-        rc = walk_headers(r, s, at.position, note_producer);
+        struct place at;
+        if (s->base >= from || plog_locate(l, s, from, s->sum.size, &at) != 1)
+            at = (struct place){ .h.base_offset = s->base };
+        rc = walk_headers(r, s, &at, note_producer);
     }
     return rc;
 }

@@ -54,23 +54,26 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
                    bool sealed)
 {
     struct segment *fresh = segment_new(l->files, l->name, s->base);
-    bool damaged;
 
     pthread_mutex_lock(&l->mu);
     int32_t interval = l->cfg.index_interval_bytes;
     bool gone = s->gone;
+    int next = plog_find_segment(l, s->base) + 1;
+    int64_t limit_offset = next < l->n_segs ? l->segs[next]->base : INT64_MAX;
     s->rebuilds++;
     pthread_mutex_unlock(&l->mu);
     if (gone) {
         segment_unref(fresh);
         return -ENOENT;
     }
-    int rc = segment_rebuild(fresh, size, interval, &damaged);
+    int rc = segment_rebuild(fresh, size, limit_offset, interval);
     fresh->text_base = text_end >= fresh->sum.text_bytes ? text_end - fresh->sum.text_bytes : text_base;
     if (rc == 0)
         rc = segment_write_header(fresh, sealed);
     if (rc == 0) {
         struct segment_sum sum = segment_sum(fresh);
+        if (!sealed)
+            sum.end_offset = s->sum.end_offset; /* the log knows better than damaged bytes */
         segfile_forget(s->index.file);
         segfile_forget(s->time.file);
         segfile_forget(s->text.file);

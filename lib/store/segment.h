@@ -108,7 +108,8 @@ bool segment_read_header(struct segment *s, struct text_header *ret);
 int64_t batch_text_bytes(struct record_iter *it, struct slice batch);
 
 /* Scans the .log from front to `size` and fills sum and the three index files anew, on a segment that nobody
- * else uses. *ret_damaged: bytes that are no batch were met. 0 or -errno. Blocks. */
-int segment_rebuild(struct segment *s, int64_t size, int32_t index_interval_bytes, bool *ret_damaged);
+ * else uses. limit_offset: where the next segment begins, INT64_MAX when there is none. 0 or -errno. Blocks.
+ */
+int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes);
 
 #endif

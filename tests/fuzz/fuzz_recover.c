@@ -188,7 +188,7 @@ static void ask(struct plog *l)
             KCHECK(s.n > 0 && s.n <= INT32_MAX);
         plog_span_release(&s);
         rc = plog_text_of_offset(l, offset, &text);
-        KCHECK(rc == 0 || rc == -EBADMSG || rc == -EFBIG);
+        KCHECK(rc == 0 || rc == -EBADMSG);
         if (rc == 0)
             plog_offset_of_text(l, text, &base, &text);
     }

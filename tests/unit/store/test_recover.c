@@ -151,6 +151,46 @@ static void a_damaged_header_hides_its_own_batch_only(void **state)
     assert_int_equal(n, 5 * one);
 }
 
+/* Base offset and leader epoch lie outside the checksum: a flipped bit there must not cost what follows. */
+static void a_flipped_offset_or_epoch_hides_its_own_batch_only(void **state)
+{
+    struct fixture *f = *state;
+    static const int64_t fields[] = { BATCH_BASE_OFFSET + 5, BATCH_BASE_OFFSET + 7, BATCH_LEADER_EPOCH + 1 };
+
+    f->cfg.segment_bytes = 3000;
+    must_open(f);
+    for (int i = 0; i < 40; i++)
+        append_n(f, 1, 100);
+    int64_t one = ends_of(f).size_bytes / 40;
+    int per_segment = (int)(file_size(f, SEG0 ".log") / one);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_checkpoint(f->l, 0, true), 0);
+    for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+        shut(f, false);
+        file_poke(f, SEG0 ".log", 5 * one + fields[k], "\x40", 1);
+        file_zero(f, CHECKPOINT_FILE);
+        must_open(f);
+        assert_int_equal(f->rec.cut_bytes, 0);
+        assert_int_equal(ends_of(f).end_offset, 40);
+        for (int64_t o = 0; o < 40; o++) {
+            struct plog_span s;
+            int rc = plog_read(f->l, o, 40, 1, true, &s);
+            int64_t base = s.base_offset;
+            plog_span_release(&s);
+            if (o == 5 && k < 2)
+                assert_int_equal(rc, -EBADMSG);
+            else
+                assert_int_equal(base, o);
+        }
+        assert_true(per_segment > 7);
+        file_poke(f, SEG0 ".log", 5 * one + fields[k], fields[k] == 7 ? "\5" : "\0", 1);
+        file_zero(f, CHECKPOINT_FILE);
+        reopen(f, false);
+        assert_string_equal(f->rec.note, CHECKPOINT_FILE " is damaged: scanned from the start");
+    }
+    assert_int_equal(check_log(f), 40);
+}
+
 /* Case C06. */
 static void lost_checkpoints_cost_a_scan_and_nothing_else(void **state)
 {
@@ -296,6 +336,7 @@ int main(void)
         T(a_torn_last_batch_is_the_only_loss),
         T(a_flipped_bit_in_the_middle_is_never_cut),
         T(a_damaged_header_hides_its_own_batch_only),
+        T(a_flipped_offset_or_epoch_hides_its_own_batch_only),
         T(lost_checkpoints_cost_a_scan_and_nothing_else),
         T(a_hole_of_zero_pages_is_where_the_disk_ended),
         T(a_torn_segment_takes_the_later_ones_along),
