@@ -25,7 +25,7 @@ enum broker_exit {
 };
 
 struct broker {
-    struct broker_config config; /* set once at start; dynamic keys guarded by config_mu */
+    struct broker_config config; /* set once; with what changes while it runs: cluster_image.defaults */
     int32_t id;                  /* set once */
     char cluster_id[64];         /* set once */
     struct loop **loops; /* reactors; set once. loops[0] also runs the meta callbacks and upkeep timers */

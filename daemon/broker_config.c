@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/topic_config.h"
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 
@@ -20,10 +21,6 @@
 #define FIELD(f) offsetof(struct broker_config, f)
 
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
-static const char *const cleanup_policies[] = { "delete", "compact", NULL };
-static const char *const timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
-static const char *const compression_types[] = { "producer", NULL };
-static const char *const flush_policies[] = { "commit", "interval", "async", NULL };
 
 /* name, type, default, min, max, choices, field, doc, needs a restart */
 static const struct conf_key keys[] = {
@@ -100,12 +97,12 @@ static const struct conf_key keys[] = {
       "The oldest segments of a partition larger than this are deleted. -1: no limit. Topics: "
       "retention.bytes.",
       false },
-    { "log.cleanup.policy", CONF_LIST, "delete", 0, 0, cleanup_policies, FIELD(log_cleanup_policy),
+    { "log.cleanup.policy", CONF_LIST, "delete", 0, 0, topic_cleanup_policies, FIELD(log_cleanup_policy),
       "What happens to old records: delete by age and size; compact keeps the newest of each key, so that "
       "every "
       "record needs one. Topics: cleanup.policy.",
       false },
-    { "log.message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, timestamp_types,
+    { "log.message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, topic_timestamp_types,
       FIELD(log_message_timestamp_type),
       "Whose time a record carries: the producer's or the broker's. Topics: message.timestamp.type.", false },
     { "log.message.timestamp.before.max.ms", CONF_LONG, "9223372036854775807", 0, I64_MAX, NULL,
@@ -114,9 +111,9 @@ static const struct conf_key keys[] = {
     { "log.message.timestamp.after.max.ms", CONF_LONG, "3600000", 0, I64_MAX, NULL,
       FIELD(log_message_timestamp_after_max_ms),
       "A producer's time further in the future is refused. Topics: message.timestamp.after.max.ms.", false },
-    { "compression.type", CONF_ENUM, "producer", 0, 0, compression_types, FIELD(compression_type),
+    { "compression.type", CONF_ENUM, "producer", 0, 0, topic_compression_types, FIELD(compression_type),
       "Batches are kept as the producer compressed them. Topics: compression.type.", false },
-    { "flush.policy", CONF_ENUM, "commit", 0, 0, flush_policies, FIELD(flush_policy),
+    { "flush.policy", CONF_ENUM, "commit", 0, 0, topic_flush_policies, FIELD(flush_policy),
       "When records go to the disk: commit, before they are acknowledged or seen; interval, every "
       "log.flush.interval.messages or .ms, seen and acknowledged after that; async, when the kernel likes, "
       "as in Kafka. "

@@ -85,6 +85,7 @@ sbin_PROGRAMS += %D%/klogd
 %C%_klogd_LDADD = $(LIBS_KLOGD) $(SYSTEMD_LIBS)
 
 # registers and cluster
+EXTRA_DIST += %D%/meta/README.md
 %C%_libklogd_a_SOURCES += %D%/meta/registers.c %D%/meta/registers.h
 %C%_libklogd_a_SOURCES += %D%/meta/register_tree.c %D%/meta/register_tree.h
 %C%_libklogd_a_SOURCES += %D%/meta/register_journal.c %D%/meta/register_journal.h

@@ -21,22 +21,22 @@
 
 enum { WRITEBACK_BYTES = 8 * 1024 * 1024 };
 
-static const char *const cleanup_policies[] = { "delete", "compact", NULL };
-static const char *const timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
-static const char *const compression_types[] = { "producer", NULL };
-static const char *const flush_policies[] = { "commit", "interval", "async", NULL };
+const char *const topic_cleanup_policies[] = { "delete", "compact", NULL };
+const char *const topic_timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
+const char *const topic_compression_types[] = { "producer", NULL };
+const char *const topic_flush_policies[] = { "commit", "interval", "async", NULL };
 
 static const struct conf_key keys[] = {
-    { "cleanup.policy", CONF_LIST, "delete", 0, 0, cleanup_policies, FIELD(cleanup_policy),
+    { "cleanup.policy", CONF_LIST, "delete", 0, 0, topic_cleanup_policies, FIELD(cleanup_policy),
       "What happens to old records: delete by age and size; compact keeps the newest of each key, so that "
       "every "
       "record needs one.",
       false },
-    { "compression.type", CONF_ENUM, "producer", 0, 0, compression_types, FIELD(compression_type),
+    { "compression.type", CONF_ENUM, "producer", 0, 0, topic_compression_types, FIELD(compression_type),
       "Batches are kept as the producer compressed them.", false },
     { "max.message.bytes", CONF_INT, "1048588", 0, I32_MAX, NULL, FIELD(max_message_bytes),
       "Largest record batch, as it is on the wire.", false },
-    { "message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, timestamp_types, FIELD(timestamp_type),
+    { "message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, topic_timestamp_types, FIELD(timestamp_type),
       "Whose time a record carries: the producer's or the broker's.", false },
     { "message.timestamp.before.max.ms", CONF_LONG, "9223372036854775807", 0, I64_MAX, NULL,
       FIELD(timestamp_before_max_ms), "A producer's time further in the past is refused.", false },
@@ -54,7 +54,7 @@ static const struct conf_key keys[] = {
       "A segment older than this is closed.", false },
     { "index.interval.bytes", CONF_INT, "4096", 0, I32_MAX, NULL, FIELD(plog.index_interval_bytes),
       "Bytes of log between two index entries.", false },
-    { "flush.policy", CONF_ENUM, "commit", 0, 0, flush_policies, FIELD(flush_policy),
+    { "flush.policy", CONF_ENUM, "commit", 0, 0, topic_flush_policies, FIELD(flush_policy),
       "When records go to the disk: commit, before they are acknowledged or seen; interval, every "
       "flush.messages or "
       "flush.ms, seen and acknowledged after that; async, when the kernel likes, as in Kafka.",

@@ -36,6 +36,9 @@ struct topic_config {
 };
 
 extern const struct conf_table topic_config_table;
+/* The words of some keys, for the broker's table of their defaults. */
+extern const char *const topic_cleanup_policies[], *const topic_timestamp_types[];
+extern const char *const topic_compression_types[], *const topic_flush_policies[];
 
 struct topic_config_entry {
     char *key, *value; /* value NULL: back to the default */
