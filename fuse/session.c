@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,20 @@
 #define REQUESTS_A_ROUND 64
 #define WORKER_THREADS   2
 #define END_POLL_MS      5
+
+/* ---- what libfuse says ---- */
+
+/* Its last message, for the one line of reason when mounting fails; libfuse's hook has no argument to keep it
+ * elsewhere. */
+static char fuse_said[256];
+
+static void on_fuse_log(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+    (void)level;
+    vsnprintf(fuse_said, sizeof fuse_said, fmt, ap);
+    fuse_said[strcspn(fuse_said, "\n")] = '\0';
+    log_debug("%s", fuse_said);
+}
 
 /* ---- the kernel's requests ---- */
 
@@ -172,10 +187,12 @@ static int kernel_mount(struct mount *m, char *err, size_t err_size)
     fuse_opt_add_arg(&args, "-o");
     fuse_opt_add_arg(&args, list);
     free(list);
+    fuse_set_log_func(on_fuse_log);
     m->se = fuse_session_new(&args, &klogfs_ops, sizeof klogfs_ops, m);
     fuse_opt_free_args(&args);
     if (m->se == NULL || fuse_session_mount(m->se, o->mountpoint) != 0) {
-        snprintf(err, err_size, "cannot mount on %s; is /dev/fuse there, and may you use it?", o->mountpoint);
+        snprintf(err, err_size, "cannot mount on %s (%s); is /dev/fuse there, and may you use it?",
+                 o->mountpoint, fuse_said);
         return -EIO;
     }
     m->mounted = true;
