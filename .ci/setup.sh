@@ -56,7 +56,10 @@ build_tree() {
         (cd "$dir" && "$top/configure" -q "$@") || return 1
         echo "$wanted" >"$dir/.configured"
     fi
-    make -s -C "$dir" -j"$(nproc)" all || return 1
+    make -C "$dir" -j"$(nproc)" all >"$dir/build.log" 2>&1 || {
+        grep -E 'error|warning|\*\*\*' "$dir/build.log" | head -n 40
+        return 1
+    }
 }
 
 # results DIR: from the .trs files of the last run, "passed failed skipped"; failures and skips are told on the way
