@@ -23,3 +23,9 @@ UNIT_TESTS += %D%/test_group_log
 %C%_test_group_log_SOURCES = %D%/test_group_log.c %D%/fake_group.c %D%/fake_group.h
 %C%_test_group_log_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_group_log_LDADD = daemon/libklogd.a lib/wire/libwire.a $(LIBS_RECORD) $(CMOCKA_LIBS)
+
+# In a whole broker.
+UNIT_TESTS += %D%/test_coordinator
+%C%_test_coordinator_SOURCES = %D%/test_coordinator.c tests/unit/daemon/rig.c tests/unit/daemon/rig.h
+%C%_test_coordinator_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_coordinator_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
