@@ -352,7 +352,7 @@ static void a_member_lives_through_every_version(void **state)
 {
     (void)state;
     for (int v = 0; v <= 9; v++) {
-        char group[16];
+        char group[32];
         snprintf(group, sizeof group, "life-%d", v);
         struct peer p = peer_new(group, v);
         find_coordinator(&p, upto(&p, 5));

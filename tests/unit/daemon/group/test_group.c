@@ -744,7 +744,7 @@ static void a_group_that_became_too_large_loses_those_who_come_last(void **state
     f->env.size_max = 2;
     group_restore(f->g, 5, "consumer", "range", "x0", 1);
     for (int i = 0; i < 3; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "x%d", i);
         struct group_join as = { .member_id = id,
                                  .client_id = "c",

@@ -335,7 +335,7 @@ static void a_stable_group_goes_on_after_a_restart(void **state)
     assert_string_equal(copy->g->protocol_type, "consumer");
     assert_int_equal(copy->g->state_since_ms, f->g->state_since_ms);
     for (int i = 0; i < 3; i++) {
-        char want[8];
+        char want[16];
         snprintf(want, sizeof want, "a%d", i);
         assert_err(fake_heartbeat(copy, ids[i], 1), KERR_NONE);
         assert_string_equal(fake_sync(copy, ids[i], 1, NULL)->assignment, want);
