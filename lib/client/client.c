@@ -492,6 +492,11 @@ void client_free(struct client *c)
 }
 
 /* ---- what is known ---- */
+struct loop *client_loop(const struct client *c)
+{
+    return c->loop;
+}
+
 size_t client_n_brokers(struct client *c)
 {
     size_t n = 0;

@@ -26,6 +26,7 @@ struct client;
 struct client *client_new(struct loop *lp, struct workers *w, const struct client_config *cfg);
 /* pending calls end with -ECANCELED first; their cb must not call again */
 void client_free(struct client *c);
+struct loop *client_loop(const struct client *c);
 
 /* ---- calls ---- */
 enum client_target {

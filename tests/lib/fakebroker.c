@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See fakebroker.h. All on the loop's thread. */
-#include "fakebroker.h"
+#include "fakebroker_int.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,17 +17,6 @@ struct fake_conn {
     struct fake_broker *b;
     struct conn *conn;
     struct fake_conn *next;
-};
-
-struct fake_request {
-    struct fake_broker *b;
-    struct conn *conn;
-    struct wire_request_header h;
-    const struct wire_api *api;
-    struct arena a;
-    void *body;
-    enum kerr err; /* of the script */
-    bool hold, mute;
 };
 
 /* ---- answers ---- */
@@ -73,7 +62,7 @@ void fake_release(struct fake_cluster *fc)
         send_answer(fc->held[i].conn, fc->held[i].answer);
 }
 
-static void answer(struct fake_request *rq, const void *response)
+void fake_answer(struct fake_request *rq, const void *response)
 {
     struct fake_cluster *fc = rq->b->cluster;
     struct wire_out out = { 0 };
@@ -115,11 +104,13 @@ static void do_api_versions(struct fake_request *rq)
             max = MIN(max, fc->produce_max_version);
         if (api->key == API_API_VERSIONS)
             max = fc->api_versions_max;
+        if (api->key < 128 && fc->max_version[api->key] > 0)
+            max = fc->max_version[api->key];
         keys[n++] = (struct api_versions_response_api_keys){ api->key, api->request->min_version, max };
     }
     r.api_keys = keys;
     r.n_api_keys = n;
-    answer(rq, &r);
+    fake_answer(rq, &r);
 }
 
 static void fill_topic(struct fake_request *rq, struct metadata_response_topics *mt, struct fake_topic *t)
@@ -174,7 +165,7 @@ static void do_metadata(struct fake_request *rq)
             r.topics[i].error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
         }
     }
-    answer(rq, &r);
+    fake_answer(rq, &r);
 }
 
 static void do_find_coordinator(struct fake_request *rq)
@@ -187,7 +178,7 @@ static void do_find_coordinator(struct fake_request *rq)
     r.node_id = rq->err != KERR_NONE ? -1 : b->id;
     r.host = kstr_of(rq->err != KERR_NONE ? "" : "127.0.0.1");
     r.port = rq->err != KERR_NONE ? -1 : b->port;
-    answer(rq, &r);
+    fake_answer(rq, &r);
 }
 
 static void do_init_producer_id(struct fake_request *rq)
@@ -203,7 +194,7 @@ static void do_init_producer_id(struct fake_request *rq)
     } else if (rq->err == KERR_NONE) {
         r.producer_id = fc->next_pid++;
     }
-    answer(rq, &r);
+    fake_answer(rq, &r);
 }
 
 static void log_add(struct fake_log *log, struct kstr value)
@@ -328,7 +319,7 @@ static void do_produce(struct fake_request *rq)
     fc->in_flight_max = MAX(fc->in_flight_max, fc->in_flight);
     if (body->acks == 0)
         rq->mute = true;
-    answer(rq, &r);
+    fake_answer(rq, &r);
 }
 
 static void do_fetch(struct fake_request *rq)
@@ -369,7 +360,43 @@ static void do_fetch(struct fake_request *rq)
             rq->hold = true;
         }
     }
-    answer(rq, &r);
+    fake_answer(rq, &r);
+}
+
+/* Ends only; a time is answered with the offset of the same number, if it is there. */
+static void do_list_offsets(struct fake_request *rq)
+{
+    struct fake_cluster *fc = rq->b->cluster;
+    const struct list_offsets_request *body = rq->body;
+    struct list_offsets_response_partitions pr = { .timestamp = -1, .offset = -1, .leader_epoch = -1 };
+    struct list_offsets_response_topics tr = { .partitions = &pr, .n_partitions = 1 };
+    struct list_offsets_response r = { .topics = &tr, .n_topics = 1 };
+    enum kerr err = rq->err;
+    if (body->n_topics != 1) { /* a test's empty request */
+        wire_defaults(&wire_list_offsets_response, &r);
+        fake_answer(rq, &r);
+        return;
+    }
+    const struct list_offsets_request_partitions *p = &body->topics[0].partitions[0];
+    struct fake_topic *t = topic_find(fc, body->topics[0].name);
+    tr.name = body->topics[0].name;
+    pr.partition_index = p->partition_index;
+    if (err == KERR_NONE && (t == NULL || p->partition_index >= t->n_partitions))
+        err = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    if (err == KERR_NONE && t->leaders[p->partition_index] != rq->b->id)
+        err = KERR_NOT_LEADER_OR_FOLLOWER;
+    pr.error_code = (int16_t)err;
+    if (err == KERR_NONE) {
+        const struct fake_log *log = &t->logs[p->partition_index];
+        int64_t end = log->start + log->n;
+        if (p->timestamp == -2)
+            pr.offset = log->start;
+        else if (p->timestamp == -1)
+            pr.offset = end;
+        else if (p->timestamp < end)
+            pr.offset = pr.timestamp = MAX(p->timestamp, log->start);
+    }
+    fake_answer(rq, &r);
 }
 
 /* ---- requests ---- */
@@ -418,10 +445,31 @@ static void dispatch(struct fake_request *rq)
     case API_FETCH:
         do_fetch(rq);
         break;
+    case API_LIST_OFFSETS:
+        do_list_offsets(rq);
+        break;
+    case API_JOIN_GROUP:
+        fake_join_group(rq);
+        break;
+    case API_SYNC_GROUP:
+        fake_sync_group(rq);
+        break;
+    case API_HEARTBEAT:
+        fake_heartbeat(rq);
+        break;
+    case API_LEAVE_GROUP:
+        fake_leave_group(rq);
+        break;
+    case API_OFFSET_COMMIT:
+        fake_offset_commit(rq);
+        break;
+    case API_OFFSET_FETCH:
+        fake_offset_fetch(rq);
+        break;
     default: {
         void *r = arena_alloc(&rq->a, wire_msg_size(rq->api->response));
         wire_defaults(rq->api->response, r);
-        answer(rq, r);
+        fake_answer(rq, r);
     }
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cluster of make-believe brokers on real sockets, in the test's own loop. They answer ApiVersions,
- * Metadata, FindCoordinator, InitProducerId, Produce (with the checks of an idempotent producer) and
- * Fetch, and misbehave as a script says. Nothing is on disk.
+ * Metadata, FindCoordinator, InitProducerId, Produce (with the checks of an idempotent producer), Fetch,
+ * ListOffsets, and what one member of a consumer group asks (fakegroup.c), and misbehave as a script says.
+ * Nothing is on disk.
  */
 #ifndef KLOG_TESTS_FAKEBROKER_H
 #define KLOG_TESTS_FAKEBROKER_H
@@ -17,7 +18,9 @@ enum {
     FAKE_PARTITIONS = 4,
     FAKE_STEPS = 64,
     FAKE_HELD = 64,
-    FAKE_WINDOW = 5
+    FAKE_WINDOW = 5,
+    FAKE_PEERS = 4,
+    FAKE_POSITIONS = 16
 };
 
 enum fake_do {
@@ -54,6 +57,43 @@ struct fake_topic {
     int n_partitions;
     int32_t leaders[FAKE_PARTITIONS]; /* -1: none */
     struct fake_log logs[FAKE_PARTITIONS];
+};
+
+/* A group with one real member, which is told of made-up ones. */
+struct fake_peer {
+    const char *id, *topic; /* it subscribes to */
+    char got[128];          /* what the leader's SyncGroup gave it: "t/0,t/1" */
+};
+
+struct fake_position {
+    char topic[32];
+    int32_t partition;
+    int64_t offset;
+    int32_t leader_epoch;
+    char metadata[32];
+    enum kerr err; /* OffsetFetch tells it instead */
+};
+
+struct fake_group {
+    bool gives_ids; /* JoinGroup without an id is answered with one (KIP-394) */
+    int ids;        /* given */
+    char id[64];    /* of the member; "" none */
+    bool is_known;  /* the id was used to join */
+    int32_t generation;
+    bool rebalances;      /* heartbeats say so, until the member joins again */
+    const char *leader;   /* NULL: the member */
+    const char *protocol; /* NULL: the first that it offers */
+    bool skip_assignment;
+    const char *assignment; /* for a follower: "t/0,t/1" */
+    struct fake_peer peers[FAKE_PEERS];
+    int n_peers;
+    char got[128]; /* what the member's own SyncGroup gave itself */
+    struct fake_position positions[FAKE_POSITIONS];
+    int n_positions;
+    int n_left;
+    /* of the last JoinGroup */
+    int32_t session_timeout_ms, rebalance_timeout_ms;
+    char instance_id[32], offered[128], subscribed[128];
 };
 
 struct fake_cluster;
@@ -93,6 +133,8 @@ struct fake_cluster {
     int64_t next_pid;
     int in_flight, in_flight_max; /* Produce requests unanswered, in one partition or many */
     char software[64];            /* of the last ApiVersions request */
+    int16_t max_version[128];     /* offered, where it is not 0 */
+    struct fake_group group;
 };
 
 void fake_cluster_init(struct fake_cluster *fc, struct loop *lp, int n_brokers);
