@@ -318,13 +318,8 @@ bool partition_set_state(struct partition *pt, const struct partition_state *st)
     bool leads = st->leader == pt->replica.me && st->leader_epoch > pt->replica.state.leader_epoch;
     pthread_mutex_unlock(&pt->mu);
 
-    int rc = leads && pt->log != NULL ? plog_epoch_begin(pt->log, st->leader_epoch) : 0;
-    if (rc < 0) {
-        log_error("%s-%d: cannot record leader epoch %d: %s", pt->topic, pt->id, st->leader_epoch,
-                  strerror(-rc));
-        partition_disk_failed(pt);
-        return false;
-    }
+    if (leads && pt->log != NULL)
+        plog_epoch_begin(pt->log, st->leader_epoch);
 
     pthread_mutex_lock(&pt->mu);
     bool taken = replica_set_state(&pt->replica, st);

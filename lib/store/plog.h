@@ -143,8 +143,9 @@ int plog_truncate(struct plog *l, int64_t offset);
 void plog_expire_producers(struct plog *l, int64_t now_ms);
 
 /* ---- leader epochs (KIP-101) ---- */
-/* Records that `epoch` starts at the log's end; durable when it returns (S6). Blocks. */
-int plog_epoch_begin(struct plog *l, int32_t epoch);
+/* Records that `epoch` starts at the log's end. Durable with the next checkpoint; until then the batches of
+ * the epoch say so, and a start finds it in them (S6). */
+void plog_epoch_begin(struct plog *l, int32_t epoch);
 int32_t plog_epoch_latest(struct plog *l); /* -1 none */
 /* Largest epoch <= asked and its end offset; -1, -1 when the log knows none (R12). */
 void plog_epoch_end(struct plog *l, int32_t epoch, int32_t *ret_epoch, int64_t *ret_end);

@@ -126,14 +126,13 @@ int plog_write_claims(struct plog *l, int64_t hw)
     c.producers_offset = l->snapshot_offset;
     c.producers_empty = l->snapshot_empty;
     checkpoint_encode(bytes, &c);
-    if (memcmp(bytes, l->saved, sizeof bytes) != 0) {
+    rc = plog_write_epochs(l);
+    if (rc == 0 && memcmp(bytes, l->saved, sizeof bytes) != 0) {
         sync_indexes(l, have_old ? old.flushed.segment : c.flushed.segment);
         rc = replace(l, CHECKPOINT_FILE, bytes, sizeof bytes);
         if (rc == 0)
             memcpy(l->saved, bytes, sizeof bytes);
     }
-    if (rc == 0)
-        rc = plog_write_epochs(l);
     return plog_disk_error(l, rc, l->name);
 }
 
@@ -178,16 +177,14 @@ int plog_mark_start(struct plog *l, int64_t offset)
 
 /* ---- leader epochs ---- */
 
-int plog_epoch_begin(struct plog *l, int32_t epoch)
+/* The entry need not be durable yet: a start that does not find it in the file finds it in the batches above
+ * the checkpoint, and no checkpoint is written before the file has it. */
+void plog_epoch_begin(struct plog *l, int32_t epoch)
 {
-    pthread_mutex_lock(&l->slow_mu);
     pthread_mutex_lock(&l->mu);
     if (epochs_assign(&l->epochs, epoch, l->end_offset))
         l->epochs_dirty = true;
     pthread_mutex_unlock(&l->mu);
-    int rc = plog_disk_error(l, plog_write_epochs(l), EPOCHS_FILE);
-    pthread_mutex_unlock(&l->slow_mu);
-    return rc;
 }
 
 int32_t plog_epoch_latest(struct plog *l)

@@ -32,6 +32,7 @@ struct fixture {
     struct plog_recovery rec;
     struct uuid topic_id;
     int64_t now_ms;
+    int32_t epoch; /* leader epoch of what is appended */
 };
 
 static inline int fixture_setup(void **state)
@@ -141,7 +142,7 @@ static inline struct plog_appended append_spec(struct fixture *f, const struct b
 
     make_batch(spec, &b);
     batch_header_read(b.p, &info.h);
-    plog_append(f->l, b.p, b.n, &info, 0, f->now_ms, -1, &a);
+    plog_append(f->l, b.p, b.n, &info, f->epoch, f->now_ms, -1, &a);
     bytebuf_done(&b);
     return a;
 }

@@ -65,6 +65,8 @@ static int one_day(struct fixture *f, struct promise *p, int day)
 {
     if (open_noting(f) < 0)
         return -1;
+    f->epoch = day;
+    plog_epoch_begin(f->l, day);
     for (int i = 0; i < 14; i++) {
         if (put(f, p) < 0)
             return -1;
@@ -73,8 +75,6 @@ static int one_day(struct fixture *f, struct promise *p, int day)
         if (i % 5 == 4 && plog_checkpoint(f->l, ends_of(f).flushed_offset, true) < 0)
             return -1;
     }
-    if (plog_epoch_begin(f->l, 0) < 0)
-        return -1;
     if (day == 1) {
         p->start_tried = ends_of(f).end_offset / 2 + 1;
         if (plog_delete_before(f->l, p->start_tried) < 0)
@@ -130,6 +130,7 @@ static void check_records(struct fixture *f)
         assert_int_equal(plog_span_read(&s, bytes), 0);
         assert_int_equal(record_iter_start(&it, slice_of(bytes, (size_t)s.n), 1 << 20), 0);
         plog_span_release(&s);
+        assert_int_equal(plog_epoch_at(f->l, MAX(o, e.start_offset)), it.h.leader_epoch);
         for (int i = 0; i < 2; i++) {
             assert_int_equal(record_iter_next(&it, &r), 1);
             assert_int_equal(r.offset, o + i);
@@ -165,6 +166,7 @@ static void check_after(struct fixture *f, const struct promise *p)
         assert_int_equal(a.base_offset, e.end_offset - 2);
     }
     struct promise more = *p;
+    f->epoch = 9;
     assert_int_equal(put(f, &more), 0);
     drop(f);
     f->io = io;
@@ -227,6 +229,7 @@ static void a_full_disk_leaves_no_half_batch(void **state)
     for (int64_t at = 0; at < 40; at++) {
         struct faulty *io = faulty_new(f->path);
         struct promise p = { .cut_to = INT64_MAX };
+        f->epoch = 0;
         f->io = faulty_io(io);
         assert_int_equal(open_noting(f), 0);
         for (int i = 0; i < 3; i++)
