@@ -370,8 +370,9 @@ static void take_in(struct plog *l, const struct batch_header *h, int64_t text_b
         l->active_since_ms = now_ms;
     segment_add(s, h, text_bytes, l->cfg.index_interval_bytes);
     producers_add(&l->producers, h, now_ms);
-    if (epochs_assign(&l->epochs, h->leader_epoch, h->base_offset))
+    if (epochs_assign(&l->epochs, h->leader_epoch, h->base_offset) || l->epoch_is_new)
         l->epochs_dirty = true;
+    l->epoch_is_new = false;
     l->end_offset = s->sum.end_offset;
     l->size_bytes += batch_size(h);
     l->newest_ms = now_ms;

@@ -183,7 +183,7 @@ void plog_epoch_begin(struct plog *l, int32_t epoch)
 {
     pthread_mutex_lock(&l->mu);
     if (epochs_assign(&l->epochs, epoch, l->end_offset))
-        l->epochs_dirty = true;
+        l->epoch_is_new = true;
     pthread_mutex_unlock(&l->mu);
 }
 

@@ -54,6 +54,7 @@ struct plog {
     struct producers producers;
     struct epochs epochs;
     bool epochs_dirty;                  /* not yet in the file */
+    bool epoch_is_new;                  /* the latest epoch has no batch yet, and need not be in the file */
     struct border borders[BORDERS];     /* a ring */
     uint32_t n_borders;                 /* ever added */
     struct border read_ends[READ_ENDS]; /* a ring: where reads ended, and so where readers go on; no text */
