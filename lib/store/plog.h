@@ -93,8 +93,8 @@ int plog_flush_run(struct plog_flush *t);
 /* Moves the flush point when rc is 0 (S4), frees the ticket, returns the flushed offset. On an error the
  * directory is marked failed and never tried again (S8). */
 int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc);
-/* Writes the checkpoint (start offset, flush point, high watermark) if it is due: every 64 MiB flushed, or
- * `force`. Blocks. */
+/* Writes the checkpoint (start offset, flush point, high watermark) if it is due: every 64 MiB flushed or 64
+ * segments, or `force`. Blocks. */
 int plog_checkpoint(struct plog *l, int64_t hw, bool force);
 
 /* ---- read ---- */

@@ -11,7 +11,8 @@
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
 
-#define CHECKPOINT_EVERY_BYTES (64LL << 20)
+#define CHECKPOINT_EVERY_BYTES    (64LL << 20)
+#define CHECKPOINT_EVERY_SEGMENTS 64 /* a recovery pays for each file as well */
 
 void snapshot_path(const struct plog *l, int64_t offset, char *ret, size_t size)
 {
@@ -119,6 +120,7 @@ int plog_write_claims(struct plog *l, int64_t hw)
     c.start_offset = l->start_offset;
     c.flushed = l->flushed;
     l->flushed_bytes = 0;
+    l->dir_checkpointed = l->dir_changes;
     pthread_mutex_unlock(&l->mu);
     int rc = write_snapshot(l);
     if (rc < 0)
@@ -148,7 +150,8 @@ int plog_checkpoint(struct plog *l, int64_t hw, bool force)
 {
     pthread_mutex_lock(&l->slow_mu);
     pthread_mutex_lock(&l->mu);
-    bool due = force || l->flushed_bytes >= CHECKPOINT_EVERY_BYTES;
+    bool due = force || l->flushed_bytes >= CHECKPOINT_EVERY_BYTES ||
+               l->dir_changes - l->dir_checkpointed >= CHECKPOINT_EVERY_SEGMENTS;
     pthread_mutex_unlock(&l->mu);
     int rc = due ? plog_write_checkpoint(l, hw) : 0;
     pthread_mutex_unlock(&l->slow_mu);

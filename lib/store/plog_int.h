@@ -51,6 +51,7 @@ struct plog {
     int64_t flushed_bytes;            /* since the last checkpoint */
     uint32_t generation;              /* counts truncations: what was learnt before one is void */
     uint64_t dir_changes, dir_synced; /* names made, names made when the directory was last fsynced (S5) */
+    uint64_t dir_checkpointed;        /* names made at the last checkpoint */
     struct producers producers;
     struct epochs epochs;
     bool epochs_dirty;                  /* not yet in the file */

@@ -21,7 +21,9 @@ files=$(ls "$D/tiny-0" | wc -l)
 consume tiny | awk '{ print $1 }' | cmp - <(seq 0 2999) || fail "records"
 between "files for each segment" 2000 16000 "$files"
 between "kB on disk for 3 MB of data" 2700 9000 "$(du -s --apparent-size "$D/tiny-0" | cut -f1)"
-between "descriptors" 1 600 "$(fd_count "$KLOGD_PID")"
+# Closed segments that are not flushed yet keep theirs; the flusher may be some hundred behind.
+few_descriptors() { [ "$(fd_count "$KLOGD_PID")" -le 600 ]; }
+wait_for 60 "at most 600 descriptors" few_descriptors
 between "maps" 1 2000 "$(wc -l <"/proc/$KLOGD_PID/maps")"
 klogd_kill
 t0=$(now_ms)
