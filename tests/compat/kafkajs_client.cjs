@@ -12,9 +12,9 @@ async function addCodecs() {
     compress: async encoder => Buffer.from(lz4.compress(encoder.buffer)),
     decompress: async buffer => Buffer.from(lz4.decompress(buffer)),
   })
-  const zstd = await new Promise(resolve => require('zstd-codec').ZstdCodec.run(z => resolve(new z.Simple())))
+  const zstd = await new Promise(resolve => require('zstd-codec').ZstdCodec.run(z => resolve(new z.Streaming())))
   CompressionCodecs[CompressionTypes.ZSTD] = () => ({
-    compress: async encoder => Buffer.from(zstd.compress(encoder.buffer, 3)),
+    compress: async encoder => Buffer.from(zstd.compress(encoder.buffer)),
     decompress: async buffer => Buffer.from(zstd.decompress(buffer)),
   })
 }
