@@ -55,7 +55,7 @@ struct partition {
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */
     /* flusher's, guarded by the flusher's lock */
-    bool flush_queued, flush_timed;
+    bool flush_queued, flush_running, flush_timed;
     int64_t flush_due_ms;
     TAILQ_ENTRY(partition) flush_link;
     LIST_ENTRY(partition) flush_timed_link;

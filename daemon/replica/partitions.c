@@ -64,7 +64,7 @@ void partition_unref(struct partition *pt)
 
 static void partition_free(struct partition *pt)
 {
-    KCHECK(LIST_EMPTY(&pt->watchers) && !pt->flush_queued && !pt->flush_timed);
+    KCHECK(LIST_EMPTY(&pt->watchers) && !pt->flush_queued && !pt->flush_running && !pt->flush_timed);
     topic_config_unref(pt->config);
     pthread_mutex_destroy(&pt->mu);
     free(pt->topic);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Group commit, one thread a log directory.
+ * Group commit, a lane with a few threads for each log directory: syncs of different files share the disk's
+ * own flush, so that many partitions do not wait for one another.
  *
- * A queue holds the partitions to flush now, a list those that may wait until a moment (policy
- * interval). The thread takes the whole queue, syncs each partition and tells it at once how far it got, so
- * that its producers need not wait for the others of the round. A partition is in the queue once, however
- * much was appended; each place in a queue or list holds a reference.
+ * A queue holds the partitions to flush now, a list those that may wait until a moment (policy interval). A
+ * partition is told at once how far its sync got. It is in the queue once, however much was appended, and
+ * never synced by two threads at once: the kernel tells a failed write to one of them only, and the other
+ * would take its own 0 for a promise (S4, S8). Each place in a queue or list holds a reference.
  *
- * Lock order: partition.mu, then lane.mu. The thread holds neither while it syncs.
+ * Lock order: partition.mu, then lane.mu. The threads hold neither while they sync.
  */
 #include "daemon/upkeep/flusher.h"
 
@@ -23,15 +24,17 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
+enum { THREADS_A_LANE = 4 };
+
 TAILQ_HEAD(flush_queue, partition);
 
 struct lane { /* one log directory */
     struct flusher *flusher;
     int dir;
-    pthread_t thread;
+    pthread_t threads[THREADS_A_LANE];
     pthread_mutex_t mu;
     pthread_cond_t wake;          /* on CLOCK_MONOTONIC */
-    bool asleep;                  /* guarded by mu: a signal is needed */
+    int asleep;                   /* guarded by mu: threads that a signal would wake */
     bool stopping;                /* guarded by mu */
     struct flush_queue queue;     /* guarded by mu */
     LIST_HEAD(, partition) timed; /* guarded by mu */
@@ -46,7 +49,7 @@ struct flusher {
 /* ---- queueing ---- */
 static void lane_wake(struct lane *ln) /* under mu */
 {
-    if (ln->asleep)
+    if (ln->asleep > 0)
         pthread_cond_signal(&ln->wake);
 }
 
@@ -55,6 +58,8 @@ static void lane_push(struct lane *ln, struct partition *pt) /* under mu */
     if (pt->flush_queued)
         return;
     pt->flush_queued = true;
+    if (pt->flush_running)
+        return; /* it joins the queue when this sync is done */
     partition_ref(pt);
     TAILQ_INSERT_TAIL(&ln->queue, pt, flush_link);
 }
@@ -95,11 +100,11 @@ void flusher_forget(struct flusher *f, struct partition *pt)
     struct lane *ln = &f->lanes[pt->dir];
     int refs = 0;
     pthread_mutex_lock(&ln->mu);
-    if (pt->flush_queued) {
+    if (pt->flush_queued && !pt->flush_running) {
         TAILQ_REMOVE(&ln->queue, pt, flush_link);
-        pt->flush_queued = false;
         refs++;
     }
+    pt->flush_queued = false;
     if (pt->flush_timed) {
         lane_untime(pt);
         refs++;
@@ -156,14 +161,14 @@ static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
 
 static void lane_sleep(struct lane *ln, int64_t until_ms) /* under mu */
 {
-    ln->asleep = true;
+    ln->asleep++;
     if (until_ms == INT64_MAX) {
         pthread_cond_wait(&ln->wake, &ln->mu);
     } else {
         struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
         pthread_cond_timedwait(&ln->wake, &ln->mu, &ts);
     }
-    ln->asleep = false;
+    ln->asleep--;
 }
 
 /* The next partition to flush, its reference handed over; NULL when the lane stops and nothing is left. */
@@ -181,9 +186,23 @@ static struct partition *lane_next(struct lane *ln)
     if (pt != NULL) {
         TAILQ_REMOVE(&ln->queue, pt, flush_link);
         pt->flush_queued = false; /* what is appended from now on queues it again */
+        pt->flush_running = true;
     }
     pthread_mutex_unlock(&ln->mu);
     return pt;
+}
+
+/* The reference goes back into the queue with it, or is dropped. */
+static void lane_done(struct lane *ln, struct partition *pt)
+{
+    pthread_mutex_lock(&ln->mu);
+    pt->flush_running = false;
+    bool again = pt->flush_queued;
+    if (again)
+        TAILQ_INSERT_TAIL(&ln->queue, pt, flush_link);
+    pthread_mutex_unlock(&ln->mu);
+    if (!again)
+        partition_unref(pt);
 }
 
 static void *lane_main(void *arg)
@@ -191,7 +210,7 @@ static void *lane_main(void *arg)
     struct lane *ln = arg;
     for (struct partition *pt; (pt = lane_next(ln)) != NULL;) {
         flush_partition(ln, pt);
-        partition_unref(pt);
+        lane_done(ln, pt);
     }
     return NULL;
 }
@@ -207,9 +226,11 @@ static void lane_start(struct lane *ln)
     pthread_mutex_init(&ln->mu, NULL);
     TAILQ_INIT(&ln->queue);
     LIST_INIT(&ln->timed);
-    int rc = pthread_create(&ln->thread, NULL, lane_main, ln);
-    KCHECK(rc == 0);
-    pthread_setname_np(ln->thread, "klogd-flush");
+    for (int i = 0; i < THREADS_A_LANE; i++) {
+        int rc = pthread_create(&ln->threads[i], NULL, lane_main, ln);
+        KCHECK(rc == 0);
+        pthread_setname_np(ln->threads[i], "klogd-flush");
+    }
 }
 
 struct flusher *flusher_new(struct broker *b)
@@ -234,9 +255,10 @@ void flusher_free(struct flusher *f)
         struct lane *ln = &f->lanes[i];
         pthread_mutex_lock(&ln->mu);
         ln->stopping = true;
-        pthread_cond_signal(&ln->wake);
+        pthread_cond_broadcast(&ln->wake);
         pthread_mutex_unlock(&ln->mu);
-        pthread_join(ln->thread, NULL);
+        for (int k = 0; k < THREADS_A_LANE; k++)
+            pthread_join(ln->threads[k], NULL);
         KCHECK(TAILQ_EMPTY(&ln->queue) && LIST_EMPTY(&ln->timed));
         pthread_cond_destroy(&ln->wake);
         pthread_mutex_destroy(&ln->mu);

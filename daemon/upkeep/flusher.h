@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes what was appended durable: one thread a log directory, group commit. While a round of
- * fdatasync runs, everything that is appended meanwhile gathers for the next one. Rules S4, S8.
+ * Makes what was appended durable, by group commit: while a partition's fdatasync runs, everything that is
+ * appended to it meanwhile gathers for the next one. Nobody else may sync a hosted log. Rules S4, S8.
  */
 #ifndef KLOG_DAEMON_FLUSHER_H
 #define KLOG_DAEMON_FLUSHER_H

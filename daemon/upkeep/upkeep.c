@@ -9,6 +9,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
+#include "daemon/upkeep/flusher.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -62,18 +63,7 @@ static void retain_partition(void *arg, struct partition *pt)
     plog_expire_producers(pt->log, clock_wall_ms());
 }
 
-static int flush_what_nobody_flushes(struct partition *pt)
-{
-    struct plog_flush *ticket = plog_flush_begin(pt->log);
-    if (ticket == NULL)
-        return 0;
-    int rc = plog_flush_run(ticket);
-    int64_t fleo = plog_flush_end(pt->log, ticket, rc);
-    if (rc == 0)
-        partition_flushed(pt, fleo);
-    return rc;
-}
-
+/* What was flushed until now goes into the checkpoint, and what was not is flushed for the next one. */
 static void checkpoint_partition(void *arg, struct partition *pt)
 {
     (void)arg;
@@ -82,10 +72,8 @@ static void checkpoint_partition(void *arg, struct partition *pt)
     if (v.err == KERR_UNKNOWN_TOPIC_OR_PARTITION || v.err == KERR_KAFKA_STORAGE_ERROR)
         return;
 
-    int rc = flush_what_nobody_flushes(pt);
-    if (rc == 0)
-        rc = plog_checkpoint(pt->log, v.hw, false);
-    note_failure(pt, "checkpoint", rc);
+    note_failure(pt, "checkpoint", plog_checkpoint(pt->log, v.hw, true));
+    flusher_queue(pt->broker->flusher, pt);
 }
 
 /* ---- timers, on loops[0] ---- */
