@@ -32,6 +32,14 @@ SYSTEM_TESTS += \
     %D%/128-follow.t \
     %D%/129-async-mode.t \
     %D%/130-many-writers-many-mounts.t \
+    %D%/131-inotify-of-growth-elsewhere.t \
+    %D%/132-any.t \
+    %D%/133-attributes.t \
+    %D%/134-delete-by-option.t \
+    %D%/135-timer-signals.t \
+    %D%/136-mount-helper.t \
+    %D%/137-unfinished-line-at-stop.t \
+    %D%/138-any-position.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \

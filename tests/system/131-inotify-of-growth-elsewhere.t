@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# What others append wakes inotify watchers on this mount; the mount's own appends are told once, by the kernel itself.
+scene
+echo first >>"$P"
+"$PY" - "$P" <<'X' || fail "inotify"
+import ctypes, os, select, subprocess, sys
+libc = ctypes.CDLL(None)
+IN_MODIFY = 2
+fd = libc.inotify_init1(os.O_NONBLOCK)
+assert libc.inotify_add_watch(fd, os.fsencode(sys.argv[1]), IN_MODIFY) > 0
+
+def events(seconds):
+    if not select.select([fd], [], [], seconds)[0]:
+        return 0
+    return len(os.read(fd, 65536)) // 16
+
+def settle():
+    while events(0.5):
+        pass
+
+def grow(line):
+    subprocess.run(["kcat", "-q", "-b", "127.0.0.1:9092", "-P", "-t", "t1", "-p", "0"], input=line, check=True)
+
+for i in range(3):
+    grow(b"far %d\n" % i)
+    assert events(5) >= 1, "not woken by record %d" % i
+settle()
+f = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+os.write(f, b"near\n")
+assert events(5) == 1, "own append"
+assert events(0.5) == 0, "own append told twice"
+os.close(f)
+X
+printf 'first\nfar 0\nfar 1\nfar 2\nnear\n' | same "content" - "$P"
+# The watchers were told the truth: nothing was written to tell them.
+eq "end offset" 5 "$(end_offset)"
