@@ -193,6 +193,7 @@ int dump_log(const struct dump *d)
     CLEANUP(logscan_done) struct logscan s;
     CLEANUP(record_iter_done) struct record_iter it;
     logscan_init(&s, &store_io_real, fd, 0, st.st_size, d->base);
+    s.limit_offset = INT64_MAX - 1; /* it may be a closed segment, in which compaction has left gaps */
     record_iter_init(&it);
     return scan_print(d, &s, &it);
 }

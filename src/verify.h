@@ -38,11 +38,12 @@ int64_t verify_partition_bytes(const char *dir);
 /* What one segment hands to the next. */
 struct segment_facts {
     int64_t base, end_offset;
+    int64_t limit_offset; /* where the next segment begins; INT64_MAX for the last */
     int64_t text_base;  /* -1 unknown: its text index has no readable header */
     int64_t text_bytes; /* -1 unknown: not all records were decoded */
     bool last;          /* the partition's newest segment */
 };
-/* Walks the .log with its three indexes alongside. ret->base and ret->last are given. */
+/* Walks the .log with its three indexes alongside. ret->base, limit_offset and last are given. */
 void verify_segment(struct verify *v, const char *dir, const struct epochs *epochs,
                     struct segment_facts *ret);
 

@@ -180,6 +180,7 @@ static int64_t segments_check(struct verify *v, const char *dir, const struct of
 
     for (size_t i = 0; i < logs->n; i++) {
         facts = (struct segment_facts){ .base = logs->v[i], .last = i + 1 == logs->n };
+        facts.limit_offset = facts.last ? INT64_MAX : logs->v[i + 1];
         verify_segment(v, dir, epochs, &facts);
         if (i > 0)
             neighbours_check(v, dir, &before, &facts);

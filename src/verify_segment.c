@@ -28,7 +28,7 @@ struct cursor {
 struct walk {
     struct verify *v;
     char *path; /* of the .log */
-    int64_t base;
+    int64_t base, limit_offset;
     bool last;
     const struct epochs *epochs;
     struct cursor index, time, text;
@@ -285,6 +285,7 @@ static int walk_log(struct walk *w, int fd, int64_t size)
     int rc;
 
     logscan_init(&s, &store_io_real, fd, 0, size, w->base);
+    s.limit_offset = w->limit_offset;
     while ((rc = logscan_next(&s, &item)) == 0 && item.what != SCAN_END) {
         if (item.what == SCAN_BATCH)
             batch_check_all(w, &s, &item);
@@ -316,6 +317,7 @@ void verify_segment(struct verify *v, const char *dir, const struct epochs *epoc
         .v = v,
         .path = xasprintf("%s/%020" PRId64 ".log", dir, ret->base),
         .base = ret->base,
+        .limit_offset = ret->limit_offset,
         .last = ret->last,
         .epochs = epochs,
         .end_offset = ret->base,

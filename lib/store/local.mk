@@ -2,6 +2,13 @@
 noinst_LIBRARIES += %D%/libstore.a
 %C%_libstore_a_SOURCES = \
 	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/clean.c %D%/clean.h %D%/clean_int.h \
+	%D%/clean_filter.c \
+	%D%/clean_manifest.c \
+	%D%/clean_map.c %D%/clean_map.h \
+	%D%/clean_range.c \
+	%D%/clean_swap.c \
+	%D%/clean_txns.c \
 	%D%/datadir.c %D%/datadir.h %D%/datadir_int.h \
 	%D%/entries.c %D%/entries.h \
 	%D%/epochs.c %D%/epochs.h \

@@ -106,7 +106,7 @@ int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, 
 struct stamp plog_stamp(struct plog *l)
 {
     pthread_mutex_lock(&l->mu);
-    struct stamp st = { .start_offset = l->start_offset, .generation = l->generation };
+    struct stamp st = { .start_offset = l->start_offset, .generation = l->generation, .swaps = l->swaps };
     pthread_mutex_unlock(&l->mu);
     return st;
 }
@@ -114,7 +114,8 @@ struct stamp plog_stamp(struct plog *l)
 bool plog_moved_since(struct plog *l, const struct stamp *st)
 {
     struct stamp now = plog_stamp(l);
-    return now.start_offset != st->start_offset || now.generation != st->generation;
+    return now.start_offset != st->start_offset || now.generation != st->generation ||
+           now.swaps != st->swaps;
 }
 
 int plog_load_batch(struct plog *l, struct segment *s, const struct place *at, struct bytebuf *b)

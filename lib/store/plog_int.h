@@ -50,6 +50,7 @@ struct plog {
     struct log_point flushed;         /* S4 */
     int64_t flushed_bytes;            /* since the last checkpoint */
     uint32_t generation;              /* counts truncations: what was learnt before one is void */
+    uint32_t swaps;                   /* counts segments that the cleaner exchanged */
     uint64_t dir_changes, dir_synced; /* names made, names made when the directory was last fsynced (S5) */
     uint64_t dir_checkpointed;        /* names made at the last checkpoint */
     struct producers producers;
@@ -67,6 +68,7 @@ struct plog {
     uint8_t saved[CHECKPOINT_BYTES]; /* the checkpoint file as it is; all zero when unknown */
     int64_t snapshot_offset;         /* newest producer state on disk; -1 none */
     bool snapshot_empty;             /* it was empty and has no file */
+    bool cleaning;                   /* the cleaner's manifest may be there */
     int64_t start_marker;            /* NNN.start there is; -1 none */
 
     int64_t checkpoint_hw; /* set once */
@@ -124,7 +126,7 @@ int plog_repair_segment(struct plog *l, struct segment *s);
  * end went meanwhile. */
 struct stamp {
     int64_t start_offset;
-    uint32_t generation;
+    uint32_t generation, swaps;
 };
 struct stamp plog_stamp(struct plog *l);
 bool plog_moved_since(struct plog *l, const struct stamp *st);

@@ -79,11 +79,12 @@ static int find_start(struct plog *l, struct read_view *v, int64_t offset, struc
 static void remember_end(struct plog *l, const struct segment *s, const struct place *next)
 {
     pthread_mutex_lock(&l->mu);
-    l->read_ends[l->n_read_ends++ % READ_ENDS] = (struct border){
-        .offset = next->h.base_offset,
-        .segment = s->base,
-        .position = next->position,
-    };
+    if (!s->gone)
+        l->read_ends[l->n_read_ends++ % READ_ENDS] = (struct border){
+            .offset = next->h.base_offset,
+            .segment = s->base,
+            .position = next->position,
+        };
     pthread_mutex_unlock(&l->mu);
 }
 

@@ -147,6 +147,15 @@ static bool text_at_border(const struct plog *l, const struct segment *s, int64_
     return true;
 }
 
+/* The cleaner may move it at any time; who has used it asks plog_moved_since afterwards. */
+static int64_t text_base_of(struct plog *l, const struct segment *s)
+{
+    pthread_mutex_lock(&l->mu);
+    int64_t base = s->text_base;
+    pthread_mutex_unlock(&l->mu);
+    return base;
+}
+
 static int text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
 {
     struct text_walk w;
@@ -172,7 +181,7 @@ static int text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
         walk_done(&w);
     }
     if (rc == 0)
-        *ret = s->text_base + text;
+        *ret = text_base_of(l, s) + text;
     segment_unref(s);
     return rc;
 }
@@ -182,7 +191,7 @@ int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
     for (;;) {
         struct stamp st = plog_stamp(l);
         int rc = text_of_offset(l, offset, ret);
-        if (rc == 0 || rc == -ERANGE || !plog_moved_since(l, &st))
+        if (rc == -ERANGE || !plog_moved_since(l, &st))
             return rc;
     }
 }
@@ -208,7 +217,7 @@ static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret, 
             *ret = s;
             break;
         }
-        if (s->text_base <= pos)
+        if (text_base_of(l, s) <= pos)
             low = s->base;
         else
             high = s->base;
@@ -252,16 +261,17 @@ static int offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_
         return 0;
     }
     int rc = find_text_segment(l, pos, &s, &end);
-    if (rc == 0 && pos < s->text_base)
+    int64_t base = text_base_of(l, s);
+    if (rc == 0 && pos < base)
         rc = -ERANGE;
     if (rc == 0) {
         walk_init(&w, l, s, end);
-        rc = walk_to_text(&w, pos - s->text_base);
+        rc = walk_to_text(&w, pos - base);
         if (rc == 0 && batch_last_offset(&w.at.h) < start_offset)
             rc = -ERANGE;
         if (rc == 0) {
             *ret_base = w.at.h.base_offset;
-            *ret_pos = s->text_base + w.text;
+            *ret_pos = base + w.text;
         }
         walk_done(&w);
     }
@@ -274,7 +284,7 @@ int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t 
     for (;;) {
         struct stamp st = plog_stamp(l);
         int rc = offset_of_text(l, pos, ret_base, ret_pos);
-        if (rc == 0 || !plog_moved_since(l, &st))
+        if (!plog_moved_since(l, &st))
             return rc;
     }
 }

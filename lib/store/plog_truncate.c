@@ -8,6 +8,7 @@
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/store/clean_int.h"
 #include "lib/store/recover.h"
 
 /* The batch border at or below `offset`, in the segment that holds it, and the sum of what stays of that
@@ -62,6 +63,7 @@ static int sum_timestamps(struct plog *l, struct segment *s, struct segment_sum 
     if (rc < 0)
         return rc;
     logscan_init(&scan, l->io, segfile_fd(s->log), 0, sum->size, s->base);
+    scan.limit_offset = sum->end_offset;
     scan.check_crc = false;
     while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what != SCAN_BATCH)
@@ -181,6 +183,8 @@ static int truncate_to(struct plog *l, int64_t offset)
     int n_gone;
     int rc = segment_write_tails(plog_active(l), &l->mu);
 
+    if (rc == 0) /* a manifest speaks of the log as it was */
+        rc = clean_settle_locked(l);
     if (rc == 0)
         rc = find_cut(l, offset, &c);
     if (rc < 0)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/check.h"
+#include "lib/store/clean_int.h"
 
 void recovery_note(struct recovery *r, const char *fmt, ...)
 {
@@ -151,6 +152,19 @@ static int save(struct recovery *r)
     return rc;
 }
 
+/* A pass of the cleaner was under way: the text positions in the headers are counted anew. */
+static int settle_text(struct recovery *r)
+{
+    if (r->clean_anchor < 0)
+        return 0;
+    int rc = clean_recover_text(r->l, r->clean_anchor, r->clean_anchor_text);
+    if (rc == -ENOSPC || rc == -EDQUOT) {
+        recovery_note(r, "the disk is full: text positions were not written");
+        return 0;
+    }
+    return rc;
+}
+
 static int recover(struct recovery *r, bool clean)
 {
     struct plog *l = r->l;
@@ -164,6 +178,8 @@ static int recover(struct recovery *r, bool clean)
     rc = recovery_read_epochs(r);
     if (rc == 0)
         rc = open_segments(r);
+    if (rc == 0)
+        rc = settle_text(r);
     if (rc < 0)
         return rc;
     if (l->n_segs == 0) {
@@ -187,8 +203,10 @@ static int recover(struct recovery *r, bool clean)
 int plog_recover(struct plog *l, bool clean, int64_t now_ms, struct plog_recovery *rec)
 {
     struct recovery r = { .l = l, .rec = rec, .now_ms = now_ms };
-    int rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
+    int rc = clean_recover_files(l, &r.clean_anchor, &r.clean_anchor_text);
 
+    if (rc == 0)
+        rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
     if (rc == 0)
         rc = recover(&r, clean);
     listing_done(&r.ls);

@@ -15,6 +15,8 @@ struct recovery {
     bool had_files;   /* the directory held a log before */
     int64_t now_ms;
 
+    int64_t clean_anchor, clean_anchor_text; /* clean_recover_files */
+
     int first;              /* segments before it are taken as they are */
     int64_t first_position; /* where the scan of it began */
     int n_before;           /* segments there were before cutting */

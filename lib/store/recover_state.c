@@ -17,11 +17,14 @@ static int walk_headers(struct recovery *r, struct segment *s, const struct plac
 {
     struct logscan scan;
     struct scan_item it;
+    int next = plog_find_segment(r->l, s->base) + 1;
     int rc = segfile_pin(s->log, false);
 
     if (rc < 0)
         return rc;
     logscan_init(&scan, r->l->io, segfile_fd(s->log), from->position, s->sum.size, from->h.base_offset);
+    if (next < r->l->n_segs) /* compaction leaves gaps in what is closed */
+        scan.limit_offset = r->l->segs[next]->base;
     scan.check_crc = false;
     while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what == SCAN_BATCH)

@@ -266,7 +266,7 @@ void segfile_forget(struct segfile *f)
     pthread_mutex_unlock(&c->mu);
 }
 
-int segfile_unlink(struct segfile *f)
+void segfile_retire(struct segfile *f)
 {
     struct filecache *c = f->cache;
 
@@ -276,6 +276,27 @@ int segfile_unlink(struct segfile *f)
     if (f->pins == 0)
         close_locked(c, f);
     pthread_mutex_unlock(&c->mu);
+}
+
+void segfile_adopt(struct segfile *f, struct segfile *from)
+{
+    struct filecache *c = f->cache;
+
+    pthread_mutex_lock(&c->mu);
+    KCHECK(f->fd < 0 && f->pins == 0);
+    KCHECK(from->fd >= 0 && from->pins == 1 && !from->idle);
+    f->fd = from->fd;
+    f->pins = 1;
+    from->fd = -1;
+    from->pins = 0;
+    pthread_mutex_unlock(&c->mu);
+}
+
+int segfile_unlink(struct segfile *f)
+{
+    struct filecache *c = f->cache;
+
+    segfile_retire(f);
     int rc = c->io->unlinkat(c->io, c->dirfd, f->path, 0);
     return rc == -ENOENT ? 0 : rc;
 }

@@ -40,6 +40,11 @@ int segfile_fd(struct segfile *f); /* of a pinned file */
 void segfile_set_dirty(struct segfile *f, bool dirty);
 /* The file may have been replaced by another of its name: the next pin opens that one. */
 void segfile_forget(struct segfile *f);
+/* The name is about to be another file's: a later pin is -ENOENT, who has it pinned goes on reading. */
+void segfile_retire(struct segfile *f);
+/* f takes over the open file of `from`, which its owner has pinned and nobody else knows: f is then pinned, and
+ * `from` closed. For a file that is about to be renamed to f's path. */
+void segfile_adopt(struct segfile *f, struct segfile *from);
 /* Removes the name; who has it pinned goes on reading, a later pin is -ENOENT. Blocks. */
 int segfile_unlink(struct segfile *f);
 

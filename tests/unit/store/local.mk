@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += %D%/storetest.h
-UNIT_TESTS += %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
+EXTRA_DIST += %D%/cleantest.h %D%/storetest.h
+UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
 	%D%/test_time
+%C%_test_clean_SOURCES = %D%/test_clean.c
+%C%_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_clean_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_clean_crash_SOURCES = %D%/test_clean_crash.c %D%/faultyio.c %D%/faultyio.h
+%C%_test_clean_crash_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_clean_crash_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_clean_threads_SOURCES = %D%/test_clean_threads.c
+%C%_test_clean_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_clean_threads_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_crash_SOURCES = %D%/test_crash.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_crash_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_crash_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
