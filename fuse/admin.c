@@ -12,6 +12,7 @@
 
 #include "fuse/dir.h"
 #include "fuse/file.h"
+#include "fuse/groups.h"
 #include "fuse/mount.h"
 #include "fuse/pfile_read.h"
 #include "fuse/pfile_write.h"
@@ -66,11 +67,10 @@ static void admin_end(struct admin_op *op, int err)
 /* ---- until it shows ---- */
 
 /* As touch opens it, perhaps without O_APPEND: writes are judged when they come. */
-static void reply_created(struct admin_op *op, struct node *n, fuse_req_t req)
+void admin_reply_created(struct mount *m, struct node *n, int flags, fuse_req_t req)
 {
-    struct mount *m = op->r.mount;
     struct fuse_entry_param e;
-    struct handle *h = handle_new(m, n, op->flags);
+    struct handle *h = handle_new(m, n, flags);
     struct fuse_file_info fi = { .fh = (uintptr_t)h, .direct_io = 1 };
     entry_fill(m, n, &e);
     node_looked_up(n);
@@ -103,7 +103,7 @@ static void on_admin_looked(struct lookup *l, int rc, struct node *n)
         else if (op->gone || rc != 0)
             fuse_reply_err(req, rc == 0 || rc == -ENOENT ? ETIMEDOUT : pfile_errno(rc));
         else if (op->opens)
-            reply_created(op, n, req);
+            admin_reply_created(m, n, op->flags, req);
         else
             entry_reply(m, n, req);
         admin_free(op);
@@ -189,6 +189,10 @@ static void admin_send(struct admin_op *op, const struct wire_message *request, 
 
 void admin_mkdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req)
 {
+    if (parent->kind == NODE_GROUPS) {
+        group_mkdir(m, parent, name, req);
+        return;
+    }
     if (parent->kind != NODE_ROOT || strcmp(name, ".status") == 0) {
         fuse_reply_err(req, EPERM);
         return;
@@ -210,6 +214,10 @@ void admin_mkdir(struct mount *m, struct node *parent, const char *name, fuse_re
 
 void admin_rmdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req)
 {
+    if (parent->kind == NODE_GROUPS) {
+        group_rmdir(m, parent, name, req);
+        return;
+    }
     if (parent->kind != NODE_ROOT || !m->opt->delete_topics || !topic_name_ok(name)) {
         fuse_reply_err(req, EPERM);
         return;
@@ -228,6 +236,10 @@ void admin_create(struct mount *m, struct node *parent, const char *name, fuse_r
                   const struct fuse_file_info *fi)
 {
     int32_t p;
+    if (parent->kind == NODE_GROUP) {
+        group_create(m, parent, name, req, fi);
+        return;
+    }
     if (parent->kind != NODE_TOPIC || parent->view.parts != 0 || !partition_name_parse(name, &p) ||
         (fi != NULL && (fi->flags & O_TRUNC) != 0)) {
         fuse_reply_err(req, EPERM);
@@ -248,4 +260,12 @@ void admin_create(struct mount *m, struct node *parent, const char *name, fuse_r
     op->body.grow.n_topics = 1;
     op->body.grow.timeout_ms = (int32_t)m->opt->timeout_ms;
     admin_send(op, &wire_create_partitions_request, -1);
+}
+
+void admin_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req)
+{
+    if (parent->kind == NODE_GROUP)
+        group_unlink(m, parent, name, req);
+    else
+        fuse_reply_err(req, EPERM);
 }

@@ -6,13 +6,17 @@
 #include "fuse/fuse_api.h"
 #include "fuse/node.h"
 
-/* mkdir: a topic. Answers with its entry. */
+/* mkdir: a topic; in .groups a group. Answers with its entry. */
 void admin_mkdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
-/* rmdir: deletes a topic under -o delete. */
+/* rmdir: deletes a topic under -o delete; a group's positions in a topic. */
 void admin_rmdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
 /* mknod and open(O_CREAT) of pN: the topic grows to N + 1 partitions. fi NULL: mknod, answered with the
  * entry. */
 void admin_create(struct mount *m, struct node *parent, const char *name, fuse_req_t req,
                   const struct fuse_file_info *fi);
+/* rm: only of a position. */
+void admin_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
+/* Answers a CREATE with the entry of n and an open file. */
+void admin_reply_created(struct mount *m, struct node *n, int flags, fuse_req_t req);
 
 #endif

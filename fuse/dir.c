@@ -35,6 +35,8 @@ struct dir_op {
     size_t size;
     bool plus;
     struct topics_wait metadata;
+    struct groups_list groups; /* .groups */
+    struct group_ask ask;      /* .groups/G */
 };
 
 void dir_list_free(struct dir_list *d)
@@ -79,17 +81,24 @@ static void list_partitions(struct dir_list *d, const struct node *dir, const st
     enum node_kind kind = (dir->view.parts & VIEW_FOLLOW) != 0 ? NODE_STREAM : NODE_PARTITION;
     if (dir->view.parts == 0) {
         dir_add(d, xstrdup(".config"), NODE_TOPIC_CONFIG, -1, NULL);
+        dir_add(d, xstrdup(".groups"), NODE_GROUPS, -1, NULL);
         dir_add(d, xstrdup(".status"), NODE_TOPIC_STATUS, -1, NULL);
     }
     for (int32_t i = 0; ct != NULL && i < ct->n_partitions; i++)
         dir_add(d, xasprintf("p%" PRId32, i), kind, i, NULL);
 }
 
-static struct dir_list *dir_list_make(struct mount *m, const struct node *dir)
+static struct dir_list *dir_list_new(const struct node *dir)
 {
     struct dir_list *d = xcalloc(1, sizeof *d);
     dir_add(d, xstrdup("."), dir->kind, -1, NULL);
     dir_add(d, xstrdup(".."), NODE_ROOT, -1, NULL);
+    return d;
+}
+
+static struct dir_list *dir_list_make(struct mount *m, const struct node *dir)
+{
+    struct dir_list *d = dir_list_new(dir);
     if (dir->kind == NODE_ROOT) {
         struct root_listing r = { m, d };
         dir_add(d, xstrdup(".status"), NODE_CLUSTER_STATUS, -1, NULL);
@@ -110,8 +119,7 @@ static bool is_dot(const struct dir_entry *e)
 static size_t add_plain(struct mount *m, const struct node *dir, const struct dir_entry *e, fuse_req_t req,
                         char *buf, size_t room, off_t next)
 {
-    bool dirent = e->kind == NODE_ROOT || e->kind == NODE_TOPIC;
-    struct stat st = { .st_mode = dirent ? S_IFDIR : S_IFREG };
+    struct stat st = { .st_mode = node_kind_is_dir(e->kind) ? S_IFDIR : S_IFREG };
     st.st_ino = is_dot(e) ? dir->ino : node_ino_of(m, dir, e->name, e->topic);
     return fuse_add_direntry(req, buf, room, e->name, &st, next);
 }
@@ -125,7 +133,10 @@ static size_t add_plus(struct mount *m, struct node *dir, const struct dir_entry
         node_fill_stat(m, dir, &p.attr);
         return fuse_add_direntry_plus(req, buf, room, e->name, &p, next);
     }
-    struct node *n = node_get(m, dir, e->name, e->kind, e->topic, &dir->view, e->partition);
+    struct view view = dir->view;
+    if (e->kind == NODE_GROUP)
+        memcpy(view.group, e->name, strlen(e->name) + 1);
+    struct node *n = node_get(m, dir, e->name, e->kind, e->topic, &view, e->partition);
     entry_fill(m, n, &p);
     size_t need = fuse_add_direntry_plus(req, buf, room, e->name, &p, next);
     if (need <= room)
@@ -150,20 +161,71 @@ static void dir_reply(struct handle *h, fuse_req_t req, size_t size, off_t off, 
     fuse_reply_buf(req, buf, n);
 }
 
-static void on_dir_metadata(struct topics_wait *w, int rc)
+/* Takes the list; NULL with an errno. */
+static void dir_op_end(struct dir_op *op, int err, struct dir_list *d)
 {
-    struct dir_op *op = container_of(w, struct dir_op, metadata);
     struct handle *h = op->h;
     fuse_req_t req = request_take(&op->r);
-    if (req != NULL && rc != 0) {
-        fuse_reply_err(req, rc == -ENOENT ? ESTALE : -rc);
-    } else if (req != NULL) {
+    if (req == NULL) {
+        dir_list_free(d);
+    } else if (err != 0) {
+        fuse_reply_err(req, err);
+    } else {
         dir_list_free(h->dir);
-        h->dir = dir_list_make(h->mount, h->node);
+        h->dir = d;
         dir_reply(h, req, op->size, 0, op->plus);
     }
     handle_unref(h);
     free(op);
+}
+
+static void on_dir_groups(struct groups_list *l, int rc)
+{
+    struct dir_op *op = container_of(l, struct dir_op, groups);
+    struct dir_list *d = rc == 0 ? dir_list_new(op->h->node) : NULL;
+    for (size_t i = 0; i < l->n; i++) {
+        if (rc == 0)
+            dir_add(d, l->names[i], NODE_GROUP, -1, NULL);
+        else
+            free(l->names[i]);
+    }
+    free(l->names);
+    dir_op_end(op, -rc, d);
+}
+
+static void on_dir_positions(struct group_ask *a, int rc, const struct position *p, size_t n)
+{
+    struct dir_op *op = container_of(a, struct dir_op, ask);
+    struct dir_list *d = rc == 0 ? dir_list_new(op->h->node) : NULL;
+    if (rc == 0)
+        dir_add(d, xstrdup(".status"), NODE_GROUP_STATUS, -1, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (p[i].offset >= 0)
+            dir_add(d, xasprintf("p%" PRId32, p[i].partition), NODE_POSITION, p[i].partition, NULL);
+    }
+    dir_op_end(op, -rc, d);
+}
+
+static void on_dir_metadata(struct topics_wait *w, int rc)
+{
+    struct dir_op *op = container_of(w, struct dir_op, metadata);
+    struct mount *m = op->r.mount;
+    struct node *dir = op->h->node;
+    const struct client_topic *ct = dir->topic == NULL ? NULL : client_topic(m->client, dir->topic->name);
+    int32_t partitions = ct == NULL ? 0 : ct->n_partitions;
+    if (rc != 0) {
+        dir_op_end(op, rc == -ENOENT ? ESTALE : -rc, NULL);
+    } else if (dir->kind == NODE_GROUPS) {
+        op->groups = (struct groups_list){ .topic = dir->topic->name, .n_partitions = partitions };
+        op->groups.cb = on_dir_groups;
+        groups_list(m, &op->groups);
+    } else if (dir->kind == NODE_GROUP) {
+        op->ask = (struct group_ask){ .group = dir->view.group, .topic = dir->topic->name, .n = partitions };
+        op->ask.cb = on_dir_positions;
+        group_ask(m, &op->ask);
+    } else {
+        dir_op_end(op, 0, dir_list_make(m, dir));
+    }
 }
 
 void dir_read(struct handle *h, fuse_req_t req, size_t size, off_t off, bool plus)

@@ -4,6 +4,7 @@
 #define KLOG_FUSE_DIR_H
 
 #include "fuse/fuse_api.h"
+#include "fuse/groups.h"
 #include "fuse/node.h"
 #include "fuse/topics.h"
 
@@ -21,6 +22,7 @@ struct lookup {
     int32_t partition;
     int64_t max_age_ms;
     struct topics_wait metadata;
+    struct group_ask ask;
 };
 /* max_age_ms: how old the metadata may be. cb may run before this returns. */
 void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const char *name,

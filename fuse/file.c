@@ -17,9 +17,12 @@ const struct file_ops *file_ops_of(const struct node *n)
     switch (n->kind) {
     case NODE_ROOT:
     case NODE_TOPIC:
+    case NODE_GROUPS:
+    case NODE_GROUP:
         return NULL;
     case NODE_CLUSTER_STATUS:
     case NODE_TOPIC_STATUS:
+    case NODE_GROUP_STATUS:
         return &status_ops;
     case NODE_TOPIC_CONFIG:
         return &config_ops;
@@ -29,6 +32,8 @@ const struct file_ops *file_ops_of(const struct node *n)
         return &stream_ops;
     case NODE_ANY:
         return &any_ops;
+    case NODE_POSITION:
+        return &position_ops;
     }
     KCHECK(!"a known kind of node");
     return NULL;

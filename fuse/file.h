@@ -65,7 +65,7 @@ struct file_ops {
     void (*poll)(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph);
 };
 
-extern const struct file_ops partition_ops, stream_ops, any_ops, status_ops, config_ops;
+extern const struct file_ops partition_ops, stream_ops, any_ops, status_ops, config_ops, position_ops;
 const struct file_ops *file_ops_of(const struct node *n); /* NULL for directories */
 
 struct handle *handle_new(struct mount *m, struct node *n, int flags);

@@ -60,6 +60,66 @@ static void on_partitions(struct topics_wait *w, int rc)
     }
 }
 
+/* ---- groups ---- */
+
+/* G1 of groups.h; and a position is there when it is one. */
+static void on_lookup_positions(struct group_ask *a, int rc, const struct position *p, size_t n)
+{
+    struct lookup *l = container_of(a, struct lookup, ask);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= p[i].offset >= 0;
+    if (rc != 0)
+        lookup_end(l, rc, NULL);
+    else if (!any)
+        lookup_end(l, -ENOENT, NULL);
+    else
+        lookup_found(l, l->partition < 0 ? NODE_GROUP : NODE_POSITION, NULL, l->partition);
+}
+
+static void lookup_positions(struct lookup *l, int32_t first, int32_t n)
+{
+    l->ask = (struct group_ask){ .group = l->view.group,
+                                 .topic = l->parent->topic->name,
+                                 .first = first,
+                                 .n = n,
+                                 .cb = on_lookup_positions };
+    group_ask(l->mount, &l->ask);
+}
+
+static void on_group_partitions(struct topics_wait *w, int rc)
+{
+    struct lookup *l = container_of(w, struct lookup, metadata);
+    const struct client_topic *ct = rc == 0 ? client_topic(l->mount->client, l->parent->topic->name) : NULL;
+    if (rc != 0 || ct == NULL)
+        lookup_end(l, rc != 0 ? rc : -ENOENT, NULL);
+    else
+        lookup_positions(l, 0, ct->n_partitions);
+}
+
+static void lookup_in_groups(struct lookup *l)
+{
+    if (!group_name_ok(l->name)) {
+        lookup_end(l, -ENOENT, NULL);
+        return;
+    }
+    memcpy(l->view.group, l->name, strlen(l->name) + 1);
+    l->metadata.cb = on_group_partitions;
+    topics_ask(l->mount, &l->metadata, l->parent->topic->name, l->max_age_ms);
+}
+
+static void lookup_in_group(struct lookup *l)
+{
+    if (strcmp(l->name, ".status") == 0)
+        lookup_found(l, NODE_GROUP_STATUS, NULL, -1);
+    else if (partition_name_parse(l->name, &l->partition))
+        lookup_positions(l, l->partition, 1);
+    else
+        lookup_end(l, -ENOENT, NULL);
+}
+
+/* ---- all names ---- */
+
 static void lookup_in_root(struct lookup *l)
 {
     if (strcmp(l->name, ".status") == 0) {
@@ -72,13 +132,15 @@ static void lookup_in_root(struct lookup *l)
     }
 }
 
-/* Files that stand beside the partitions; -1: none. */
+/* What stands beside the partitions; -1: none. */
 static int fixed_kind(const struct node *dir, const char *name)
 {
     if (dir->view.parts == 0 && strcmp(name, ".config") == 0)
         return NODE_TOPIC_CONFIG;
     if (dir->view.parts == 0 && strcmp(name, ".status") == 0)
         return NODE_TOPIC_STATUS;
+    if (dir->view.parts == 0 && strcmp(name, ".groups") == 0)
+        return NODE_GROUPS;
     return strcmp(name, "any") == 0 ? NODE_ANY : -1;
 }
 
@@ -113,6 +175,12 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
         lookup_in_root(l);
     else if (parent->kind == NODE_TOPIC)
         lookup_in_topic(l);
+    else if (parent->topic != NULL && parent->topic->gone)
+        lookup_end(l, -ENOENT, NULL);
+    else if (parent->kind == NODE_GROUPS)
+        lookup_in_groups(l);
+    else if (parent->kind == NODE_GROUP)
+        lookup_in_group(l);
     else
         lookup_end(l, -ENOTDIR, NULL);
 }
@@ -120,6 +188,8 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
 void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
 {
     *ret = (struct fuse_entry_param){ .ino = n->ino, .entry_timeout = ENTRY_VALID_S };
+    if (n->kind == NODE_GROUP || n->kind == NODE_POSITION) /* any Kafka client may make or delete them */
+        ret->entry_timeout = 0;
     if (n->pfile != NULL && n->kind == NODE_PARTITION)
         pfile_fill_stat(m, n, &ret->attr);
     else

@@ -118,9 +118,9 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
     n->topic = topic_ref(topic != NULL ? topic : parent->topic);
     n->view = *view;
     n->partition = partition;
-    if (kind == NODE_PARTITION || kind == NODE_STREAM)
+    if (kind == NODE_PARTITION || kind == NODE_STREAM || kind == NODE_POSITION)
         n->pfile = pfile_get(m, n->topic, partition);
-    if (kind == NODE_TOPIC_CONFIG || kind == NODE_TOPIC_STATUS || kind == NODE_CLUSTER_STATUS)
+    if (page_is_of(kind))
         n->page = page_new(m, n);
     return n;
 }
@@ -165,13 +165,17 @@ static mode_t node_mode(const struct mount *m, const struct node *n)
     switch (n->kind) {
     case NODE_ROOT:
     case NODE_TOPIC:
+    case NODE_GROUPS:
+    case NODE_GROUP:
         return S_IFDIR | 0555 | write;
     case NODE_CLUSTER_STATUS:
     case NODE_TOPIC_STATUS:
+    case NODE_GROUP_STATUS:
         return S_IFREG | 0444;
     case NODE_STREAM:
     case NODE_PARTITION:
     case NODE_TOPIC_CONFIG:
+    case NODE_POSITION:
         return S_IFREG | 0444 | write;
     case NODE_ANY:
         return S_IFREG | write;
@@ -186,12 +190,17 @@ static void count_topic(void *arg, const struct client_topic *ct)
     *n += !ct->internal;
 }
 
-/* A directory has two links and one for each directory in it that is listed; find reckons with that. */
+/* A directory has two links and one for each directory in it that is listed; find reckons with that. 1 is
+ * for "who knows": groups are counted by asking for each. */
 static nlink_t node_links(const struct mount *m, const struct node *n)
 {
     nlink_t links = node_is_dir(n) ? 2 : 1;
     if (n->kind == NODE_ROOT)
         client_each_topic(m->client, count_topic, &links);
+    else if (n->kind == NODE_TOPIC && n->view.parts == 0)
+        links++; /* .groups */
+    else if (n->kind == NODE_GROUPS)
+        links = 1;
     return links;
 }
 

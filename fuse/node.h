@@ -31,6 +31,10 @@ enum node_kind {
     NODE_PARTITION,      /* pN: a file with every position */
     NODE_STREAM,         /* follow/pN: reads wait for more */
     NODE_ANY,            /* any: append, klog chooses the partition */
+    NODE_GROUPS,         /* TOPIC/.groups: the groups that have positions in it */
+    NODE_GROUP,          /* TOPIC/.groups/G; its name is view.group, here and below */
+    NODE_GROUP_STATUS,   /* TOPIC/.groups/G/.status */
+    NODE_POSITION,       /* TOPIC/.groups/G/pN: the committed offset */
 };
 
 struct node {
@@ -41,8 +45,8 @@ struct node {
     struct topic *topic; /* owned reference; NULL above topics */
     struct view view;
     int32_t partition;   /* -1: not a partition */
-    struct pfile *pfile; /* owned reference; partitions and streams */
-    struct page *page;   /* owned; the texts .status and .config */
+    struct pfile *pfile; /* owned reference; what is about a partition */
+    struct page *page;   /* owned; the texts .status and .config, positions */
     UT_hash_handle by_ino, by_path;
     char path[]; /* "/orders/follow/p0"; the key holds topic ids instead of names */
 };
@@ -66,9 +70,13 @@ void node_unref(struct mount *m, struct node *n);
 void node_looked_up(struct node *n);
 void node_forget(struct mount *m, struct node *n, uint64_t times);
 
+static inline bool node_kind_is_dir(enum node_kind kind)
+{
+    return kind == NODE_ROOT || kind == NODE_TOPIC || kind == NODE_GROUPS || kind == NODE_GROUP;
+}
 static inline bool node_is_dir(const struct node *n)
 {
-    return n->kind == NODE_ROOT || n->kind == NODE_TOPIC;
+    return node_kind_is_dir(n->kind);
 }
 /* What programs are told to read and write at once: one request of the kernel, and for appends one flush of
  * the broker, takes that much. */

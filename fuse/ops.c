@@ -115,30 +115,34 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 
 static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-    (void)parent;
-    (void)name;
-    fuse_reply_err(req, EPERM);
+    admin_unlink(mount_of(req), node_find(mount_of(req), parent), name, req);
 }
 
 static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
     (void)target;
-    op_unlink(req, parent, name);
+    (void)parent;
+    (void)name;
+    fuse_reply_err(req, EPERM);
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
                       const char *newname, unsigned flags)
 {
+    (void)parent;
+    (void)name;
     (void)newparent;
     (void)newname;
     (void)flags;
-    op_unlink(req, parent, name);
+    fuse_reply_err(req, EPERM);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
 {
-    op_unlink(req, ino, newname);
+    (void)ino;
     (void)newparent;
+    (void)newname;
+    fuse_reply_err(req, EPERM);
 }
 
 /* ---- attributes ---- */
@@ -160,13 +164,14 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         fuse_reply_attr(req, &st, ENTRY_VALID_S);
 }
 
-/* Only "touch now" means nothing and is therefore fine; and emptying .config, whose lines are changes. */
+/* Only "touch now" means nothing and is therefore fine; and emptying .config, whose lines are changes,
+ * or a position, which is written whole. */
 static bool setattr_allowed(const struct node *n, int what)
 {
     if ((what & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
         return false;
     if ((what & FUSE_SET_ATTR_SIZE) != 0)
-        return n->kind == NODE_TOPIC_CONFIG;
+        return n->kind == NODE_TOPIC_CONFIG || n->kind == NODE_POSITION;
     bool atime_set = (what & FUSE_SET_ATTR_ATIME) != 0 && (what & FUSE_SET_ATTR_ATIME_NOW) == 0;
     bool mtime_set = (what & FUSE_SET_ATTR_MTIME) != 0 && (what & FUSE_SET_ATTR_MTIME_NOW) == 0;
     return !atime_set && !mtime_set;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuse/file.h"
 #include "fuse/mount.h"
@@ -19,9 +20,15 @@ struct page {
     struct node *node;
     struct rcbuf *text;            /* NULL: never made */
     int64_t made_ms, made_wall_ms; /* 0: to be made anew */
-    bool making;
+    bool making, outdated;         /* outdated: it changed while it was being made */
     LIST_HEAD(, page_wait) waiting;
 };
+
+bool page_is_of(enum node_kind kind)
+{
+    return kind == NODE_TOPIC_CONFIG || kind == NODE_TOPIC_STATUS || kind == NODE_CLUSTER_STATUS ||
+           kind == NODE_GROUP_STATUS || kind == NODE_POSITION;
+}
 
 struct page *page_new(struct mount *m, struct node *n)
 {
@@ -57,22 +64,74 @@ size_t page_size(const struct page *p)
     return p->text == NULL ? 0 : p->text->n;
 }
 
+struct slice page_text(const struct page *p)
+{
+    return p->text == NULL ? slice_of(NULL, 0) : slice_of(p->text->p, p->text->n);
+}
+
 void page_expire(struct page *p)
 {
     p->made_ms = 0;
+    p->outdated = p->making;
+}
+
+void page_touch(struct page *p)
+{
+    page_expire(p);
+    p->made_wall_ms = clock_wall_ms();
+}
+
+static void page_make(struct page *p)
+{
+    switch (p->node->kind) {
+    case NODE_TOPIC_CONFIG:
+        page_make_config(p);
+        return;
+    case NODE_TOPIC_STATUS:
+        page_make_topic_status(p);
+        return;
+    case NODE_GROUP_STATUS:
+        page_make_group_status(p);
+        return;
+    case NODE_POSITION:
+        page_make_position(p);
+        return;
+    default:
+        KCHECK(p->node->kind == NODE_CLUSTER_STATUS);
+        page_make_cluster_status(p);
+    }
+}
+
+/* Tables are as old as their making; a position is as old as its last move that was seen. */
+static bool page_is_news(const struct page *p, const struct bytebuf *text)
+{
+    if (p->node->kind != NODE_POSITION)
+        return true;
+    return p->text != NULL && (p->text->n != text->n || memcmp(p->text->p, text->p, text->n) != 0);
+}
+
+static void page_keep(struct page *p, struct bytebuf *text)
+{
+    if (page_is_news(p, text))
+        p->made_wall_ms = clock_wall_ms();
+    rcbuf_unref(p->text);
+    p->text = rcbuf_take(text);
+    p->made_ms = loop_now_ms(p->mount->loop);
 }
 
 void page_made(struct page *p, int rc, struct bytebuf *text)
 {
     struct page_wait *w;
     KCHECK(p->making);
-    p->making = false;
-    if (rc == 0) {
-        rcbuf_unref(p->text);
-        p->text = rcbuf_take(text);
-        p->made_ms = loop_now_ms(p->mount->loop);
-        p->made_wall_ms = clock_wall_ms();
+    if (p->outdated && rc == 0) {
+        p->outdated = false;
+        bytebuf_done(text);
+        page_make(p);
+        return;
     }
+    p->making = p->outdated = false;
+    if (rc == 0)
+        page_keep(p, text);
     while ((w = LIST_FIRST(&p->waiting)) != NULL) {
         LIST_REMOVE(w, link);
         w->cb(w, rc);
@@ -80,9 +139,15 @@ void page_made(struct page *p, int rc, struct bytebuf *text)
     node_unref(p->mount, p->node); /* of page_ask; may free p */
 }
 
+static bool page_is_fresh(const struct page *p)
+{
+    return p->text != NULL && p->made_ms > 0 && p->node->kind != NODE_POSITION &&
+           p->made_ms + PAGE_VALID_MS > loop_now_ms(p->mount->loop);
+}
+
 void page_ask(struct page *p, struct page_wait *w)
 {
-    if (p->text != NULL && p->made_ms > 0 && p->made_ms + PAGE_VALID_MS > loop_now_ms(p->mount->loop)) {
+    if (page_is_fresh(p)) {
         w->cb(w, 0);
         return;
     }
@@ -91,17 +156,7 @@ void page_ask(struct page *p, struct page_wait *w)
         return;
     p->making = true;
     node_ref(p->node);
-    switch (p->node->kind) {
-    case NODE_TOPIC_CONFIG:
-        page_make_config(p);
-        return;
-    case NODE_TOPIC_STATUS:
-        page_make_topic_status(p);
-        return;
-    default:
-        KCHECK(p->node->kind == NODE_CLUSTER_STATUS);
-        page_make_cluster_status(p);
-    }
+    page_make(p);
 }
 
 /* ---- as a file ---- */

@@ -166,10 +166,10 @@ static const char *parse_bound(const char *s, struct bound *ret)
         *ret = (struct bound){ BOUND_END, 0 };
         return s + 3;
     }
-    bool last = *s == '-';
-    if ((s = parse_digits(s + last, &v, NULL)) == NULL)
+    enum bound_kind kind = *s == '-' ? BOUND_LAST : *s == '+' ? BOUND_FIRST : BOUND_OFFSET;
+    if ((s = parse_digits(s + (kind != BOUND_OFFSET), &v, NULL)) == NULL)
         return NULL;
-    *ret = (struct bound){ last ? BOUND_LAST : BOUND_OFFSET, v };
+    *ret = (struct bound){ kind, v };
     return s;
 }
 
@@ -187,11 +187,6 @@ bool range_parse(const char *text, struct range *ret)
         return false;
     *ret = r;
     return true;
-}
-
-static bool group_name_ok(const char *name)
-{
-    return strlen(name) <= GROUP_NAME_MAX && topic_name_ok(name);
 }
 
 static bool view_enter_group(const struct view *v, const char *name, struct view *ret)
@@ -247,6 +242,11 @@ bool view_enter(const struct view *v, const char *name, struct view *ret)
 bool view_is_built(const struct view *v)
 {
     return (v->parts & ~(unsigned)VIEW_FOLLOW) == 0;
+}
+
+bool group_name_ok(const char *name)
+{
+    return topic_name_ok(name);
 }
 
 bool partition_name_parse(const char *name, int32_t *ret)

@@ -22,6 +22,7 @@ enum bound_kind {
     BOUND_NONE,   /* left out: from the start, or to the end */
     BOUND_OFFSET, /* value: an offset */
     BOUND_LAST,   /* value: so many records before the end */
+    BOUND_FIRST,  /* value: so many records after the start */
     BOUND_START,
     BOUND_END,
     BOUND_TIME,  /* value: ms since 1970 */
@@ -51,11 +52,13 @@ bool view_enter(const struct view *v, const char *name, struct view *ret);
 /* Do its directories hold partitions that can be opened in this version of klogfs? */
 bool view_is_built(const struct view *v);
 
-/* "100", "100:200", ":200", "-100", "start", "end", "@TIME", "@TIME:TIME". */
+/* "100", "100:200", ":200", "-100", "+10", "start", "end", "@TIME", "@TIME:TIME". */
 bool range_parse(const char *text, struct range *ret);
 
 /* "p0", "p17": digits without a leading zero. */
 bool partition_name_parse(const char *name, int32_t *ret);
+/* A name of a group that can be a name of a directory here: as for topics. */
+bool group_name_ok(const char *name);
 /* A legal name for a topic: [a-zA-Z0-9._-]{1,249}, not "." or "..". */
 bool topic_name_ok(const char *name);
 

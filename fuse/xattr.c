@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fuse/mount.h"
+#include "fuse/page.h"
 #include "fuse/pfile.h"
 #include "fuse/pfile_read.h"
 #include "lib/base/mem.h"
@@ -20,7 +21,7 @@
 
 struct attribute {
     const char *name; /* after the prefix */
-    bool needs_ends;
+    bool needs_ends, needs_page;
     void (*print)(struct bytebuf *b, const struct node *n, const struct client_partition *p);
 };
 
@@ -63,18 +64,34 @@ static void print_topic_id(struct bytebuf *b, const struct node *n, const struct
     bytebuf_adds(b, text);
 }
 
+/* What is still to read. A position that was written by hand may be behind the end: then less than nothing.
+ */
+static void print_lag(struct bytebuf *b, const struct node *n, const struct client_partition *p)
+{
+    struct slice text = page_text(n->page);
+    char digits[24] = "";
+    (void)p;
+    memcpy(digits, text.p, MIN(text.n, sizeof digits - 1));
+    bytebuf_printf(b, "%" PRId64, n->pfile->ends.end_offset - (int64_t)strtoll(digits, NULL, 10));
+}
+
 static const struct attribute partition_attributes[] = {
-    { "leader", false, print_leader },
-    { "isr", false, print_isr },
-    { "leader_epoch", false, print_leader_epoch },
-    { "topic_id", false, print_topic_id },
-    { "first_offset", true, print_first_offset },
-    { "end_offset", true, print_end_offset },
+    { "leader", false, false, print_leader },
+    { "isr", false, false, print_isr },
+    { "leader_epoch", false, false, print_leader_epoch },
+    { "topic_id", false, false, print_topic_id },
+    { "first_offset", true, false, print_first_offset },
+    { "end_offset", true, false, print_end_offset },
 };
-static const struct attribute topic_attributes[] = { { "topic_id", false, print_topic_id } };
+static const struct attribute position_attributes[] = { { "lag", true, true, print_lag } };
+static const struct attribute topic_attributes[] = { { "topic_id", false, false, print_topic_id } };
 
 static const struct attribute *attributes_of(const struct node *n, size_t *ret_n)
 {
+    if (n->kind == NODE_POSITION) {
+        *ret_n = ARRAY_LEN(position_attributes);
+        return position_attributes;
+    }
     bool partition = n->pfile != NULL, topic = n->kind == NODE_TOPIC;
     *ret_n = partition ? ARRAY_LEN(partition_attributes) : topic ? ARRAY_LEN(topic_attributes) : 0;
     return partition ? partition_attributes : topic_attributes;
@@ -110,6 +127,7 @@ struct xattr_op {
     size_t size;
     struct topics_wait metadata;
     struct ends_wait ends;
+    struct page_wait page;
 };
 
 static void xattr_end(struct xattr_op *op, int err)
@@ -135,11 +153,24 @@ static void xattr_reply(struct xattr_op *op)
     xattr_end(op, 0);
 }
 
+static void on_xattr_page(struct page_wait *w, int rc)
+{
+    struct xattr_op *op = container_of(w, struct xattr_op, page);
+    if (rc != 0)
+        xattr_end(op, pfile_errno(rc));
+    else if (page_size(op->n->page) == 0) /* deleted meanwhile */
+        xattr_end(op, ENODATA);
+    else
+        xattr_reply(op);
+}
+
 static void on_xattr_ends(struct ends_wait *w, int rc)
 {
     struct xattr_op *op = container_of(w, struct xattr_op, ends);
     if (rc != 0)
         xattr_end(op, pfile_errno(rc));
+    else if (op->a->needs_page)
+        page_ask(op->n->page, &op->page);
     else
         xattr_reply(op);
 }
@@ -168,6 +199,7 @@ void xattr_get(struct mount *m, struct node *n, const char *name, fuse_req_t req
     op->size = size;
     op->metadata.cb = on_xattr_metadata;
     op->ends.cb = on_xattr_ends;
+    op->page.cb = on_xattr_page;
     request_begin(&op->r, m, req, NULL);
     topics_ask(m, &op->metadata, n->topic->name, METADATA_VALID_MS);
 }

@@ -40,6 +40,8 @@ SYSTEM_TESTS += \
     %D%/136-mount-helper.t \
     %D%/137-unfinished-line-at-stop.t \
     %D%/138-any-position.t \
+    %D%/140-group-offset-files.t \
+    %D%/141-group-with-members.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \

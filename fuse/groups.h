@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Consumer groups as a topic's .groups/ shows them: G1: a group is there as long as it has a position in the
+ * topic. G2: nothing that only looks joins a group or moves a position. G3: while the group has members, its
+ * positions are theirs: whoever else would move them gets EBUSY, from the broker's own refusal. Loop's
+ * thread.
+ */
+#ifndef KLOG_FUSE_GROUPS_H
+#define KLOG_FUSE_GROUPS_H
+
+#include "fuse/fuse_api.h"
+#include "fuse/node.h"
+#include "lib/client/positions.h"
+
+struct mount;
+
+/* What a program is told (positive errno) for what became of a request to a coordinator (G3). */
+int group_errno(int rc, enum kerr err);
+
+/* ---- asking (groups.c) ---- */
+/* The positions of a group in the partitions [first, first + n) of a topic. */
+struct group_ask {
+    const char *group, *topic; /* kept until cb */
+    int32_t first, n;
+    /* rc 0 or -errno for programs; positions in order of partition, valid during cb, offset -1: none */
+    void (*cb)(struct group_ask *a, int rc, const struct position *p, size_t n);
+    /* private */
+    struct positions_fetch fetch;
+    struct position *wanted;
+};
+void group_ask(struct mount *m, struct group_ask *a);
+
+/* The groups that have positions in a topic of n partitions. */
+struct groups_list {
+    const char *topic; /* kept until cb */
+    int32_t n_partitions;
+    void (*cb)(struct groups_list *l, int rc); /* rc 0 or -errno; the names are the callee's now */
+    char **names;                              /* in no order */
+    size_t n;
+    /* private */
+    struct mount *mount;
+    struct client_call call;
+    struct list_groups_request body;
+    size_t asked, asking;
+    int rc;
+};
+void groups_list(struct mount *m, struct groups_list *l);
+
+/* ---- changing (group_admin.c) ---- */
+/* mkdir .groups/G: positions at the start of all partitions. */
+void group_mkdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
+/* mknod and open(O_CREAT) of .groups/G/pN: a position at the start. fi NULL: mknod. */
+void group_create(struct mount *m, struct node *parent, const char *name, fuse_req_t req,
+                  const struct fuse_file_info *fi);
+/* rmdir .groups/G: all its positions in the topic; rm of .groups/G/pN: this one. */
+void group_rmdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
+void group_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
+
+#endif
