@@ -216,6 +216,30 @@ static void too_many_connections_are_turned_away(void **state)
     rig_done(&g);
 }
 
+static void a_client_that_asks_faster_than_it_is_answered_waits(void **state)
+{
+    (void)state;
+    static const char *const few[] = { "queued.max.requests", "5", NULL };
+    struct rig g;
+    struct arena a;
+    arena_init(&a);
+    rig_start(&g, few);
+    rig_create_topic(&g, "t", 1, NULL);
+    int fd = peer_open(&g), other = peer_open(&g);
+    struct api_versions_request versions = { kstr_of("rig"), kstr_of("1") };
+    peer_send(fd, &wire_fetch_request, 11, 0, fetch_one(&a, "t", 0, 300));
+    for (int i = 1; i <= 500; i++)
+        peer_send(fd, &wire_api_versions_request, 3, i, &versions);
+    assert_int_equal(peer_offset(other, "t", -1), 0); /* it holds up nobody else */
+    peer_reply(fd, &wire_fetch_response, 11, 0, &a);
+    for (int i = 1; i <= 500; i++)
+        peer_reply(fd, &wire_api_versions_response, 3, i, &a);
+    close(fd);
+    close(other);
+    arena_done(&a);
+    rig_done(&g);
+}
+
 static void a_taken_port_is_said_in_one_line(void **state)
 {
     (void)state;
@@ -264,6 +288,7 @@ int main(void)
         cmocka_unit_test(stopping_answers_those_who_wait),
         cmocka_unit_test(a_topic_made_again_begins_at_zero),
         cmocka_unit_test(too_many_connections_are_turned_away),
+        cmocka_unit_test(a_client_that_asks_faster_than_it_is_answered_waits),
         cmocka_unit_test(a_taken_port_is_said_in_one_line),
         cmocka_unit_test(a_second_broker_on_the_directory_is_refused),
     };
