@@ -3,7 +3,7 @@
 # flat, others are served. Then ten thousand mutations of good requests.
 # https://github.com/apache/kafka/pull/577 https://github.com/robot-head/crabka/pull/379
 # https://github.com/kafka-protocol-rs/kafka-protocol-rs/pull/156
-# timeout: 180
+# timeout: 600
 klogd_start
 topic t1
 before=$(rss_kb "$KLOGD_PID")
