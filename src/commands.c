@@ -22,8 +22,18 @@ static const struct command cmd_config = {
     .children = config_children,
 };
 
-static const struct command *const root_children[] = { &cmd_topic,  &cmd_config, &cmd_offsets, &cmd_dump,
-                                                       &cmd_verify, &cmd_ping,   NULL };
+static const struct command *const group_children[] = { &cmd_group_list, &cmd_group_describe,
+                                                        &cmd_group_reset, &cmd_group_delete, NULL };
+static const struct command cmd_group = {
+    .name = "group",
+    .operands = "",
+    .summary = "Lists, describes, resets and deletes consumer groups",
+    .online = true,
+    .children = group_children,
+};
+
+static const struct command *const root_children[] = { &cmd_topic, &cmd_config, &cmd_group, &cmd_offsets,
+                                                       &cmd_dump,  &cmd_verify, &cmd_ping,  NULL };
 const struct command klog_root = {
     .name = "klog",
     .operands = "",

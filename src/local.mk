@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/cli.c %D%/cli.h \
 	%D%/cmd_config_get.c %D%/cmd_config_set.c \
 	%D%/cmd_dump.c \
+	%D%/cmd_group_delete.c %D%/cmd_group_describe.c %D%/cmd_group_list.c %D%/cmd_group_reset.c \
 	%D%/cmd_offsets.c \
 	%D%/cmd_ping.c \
 	%D%/cmd_topic_alter.c %D%/cmd_topic_create.c %D%/cmd_topic_delete.c \
@@ -15,6 +16,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/commands.c %D%/commands.h \
 	%D%/config_entries.c %D%/config_entries.h \
 	%D%/dump_files.c %D%/dump_log.c \
+	%D%/group_entries.c %D%/group_entries.h \
 	%D%/offline.c %D%/offline.h \
 	%D%/out.c %D%/out.h \
 	%D%/progress.c %D%/progress.h \

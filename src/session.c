@@ -89,6 +89,7 @@ static int session_call_sync(struct session *s, const struct session_call *c, en
     struct client_call call = {
         .target = c->target,
         .broker_id = c->broker_id,
+        .topic = c->group,
         .request = c->request,
         .body = c->body,
         .max_version = c->max_version > 0 ? c->max_version : -1,
@@ -108,14 +109,8 @@ int session_try(struct session *s, const struct session_call *c, const void **re
     return session_call_sync(s, c, &err, ret);
 }
 
-const void *session_call(struct session *s, const struct session_call *c)
+void session_complain(const struct session *s, const char *what, int rc, enum kerr err)
 {
-    const void *response = NULL;
-    enum kerr err;
-    int rc = session_call_sync(s, c, &err, &response);
-
-    if (rc == 0)
-        return response;
     if (rc == -ETIMEDOUT && err != KERR_NONE)
         complain(s->args, "not done within %lld s: %s (%s)", (long long)(s->timeout_ms / 1000),
                  kerr_text(err), kerr_name(err));
@@ -124,9 +119,22 @@ const void *session_call(struct session *s, const struct session_call *c)
                  (long long)(s->timeout_ms / 1000));
     else if (rc == -EPROTONOSUPPORT)
         complain(s->args, "the broker does not know %s, or no version of it that klog knows",
-                 c->request->name);
+                 what);
+    else if (err != KERR_NONE)
+        complain_kerr(s->args, what, err, KSTR_NULL);
     else
-        complain(s->args, "%s: %s", c->request->name, strerror(-rc));
+        complain(s->args, "%s: %s", what, strerror(-rc));
+}
+
+const void *session_call(struct session *s, const struct session_call *c)
+{
+    const void *response = NULL;
+    enum kerr err;
+    int rc = session_call_sync(s, c, &err, &response);
+
+    if (rc == 0)
+        return response;
+    session_complain(s, c->request->name, rc, err);
     return NULL;
 }
 

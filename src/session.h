@@ -30,6 +30,7 @@ void session_close(struct session *s);
 struct session_call {
     enum client_target target;
     int32_t broker_id; /* of TARGET_BROKER */
+    const char *group; /* of TARGET_COORDINATOR */
     const struct wire_message *request;
     const void *body;
     int16_t max_version; /* 0: the newest both sides know */
@@ -39,6 +40,9 @@ struct session_call {
 const void *session_call(struct session *s, const struct session_call *c);
 /* The same without a word: 0 and *ret, or -errno of client_call_sync. */
 int session_try(struct session *s, const struct session_call *c, const void **ret);
+
+/* Says why a call named `what` ended with rc and err, as client_call tells them. */
+void session_complain(const struct session *s, const char *what, int rc, enum kerr err);
 
 /* Metadata of these topics, or of all when n is 0; no topic is ever created by it. NULL after saying why. */
 struct metadata_response;

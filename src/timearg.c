@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/attr.h"
+
 /* A plain number below this is seconds (until the year 5138), above it milliseconds (from 1973 on). */
 #define SECONDS_BELOW 100000000000LL
 
@@ -122,6 +124,57 @@ static bool parse_clock(const char *text, int64_t now_ms, int64_t *ret)
     tm.tm_isdst = -1;
     *ret = (int64_t)mktime(&tm) * 1000;
     return true;
+}
+
+/* "PT1H30M": numbers with units, days before the T. */
+static bool parse_iso_duration(const char *p, int64_t *ret_ms)
+{
+    static const struct {
+        char letter;
+        bool after_t;
+        int64_t ms;
+    } units[] = {
+        { 'D', false, 86400000 }, { 'H', true, 3600000 }, { 'M', true, 60000 }, { 'S', true, 1000 }
+    };
+    size_t next = 0; /* each unit once, the largest first */
+    bool after_t = false;
+
+    *ret_ms = 0;
+    for (p++; *p != '\0'; p++) {
+        if (*p == 'T' && !after_t) {
+            after_t = true;
+            continue;
+        }
+        char *end;
+        errno = 0;
+        long long n = *p >= '0' && *p <= '9' ? strtoll(p, &end, 10) : -1;
+        if (n < 0 || errno != 0)
+            return false;
+        for (p = end;
+             next < ARRAY_LEN(units) && (units[next].letter != *p || units[next].after_t != after_t);)
+            next++;
+        int64_t span;
+        if (next == ARRAY_LEN(units) || __builtin_mul_overflow(n, units[next++].ms, &span) ||
+            __builtin_add_overflow(*ret_ms, span, ret_ms))
+            return false;
+    }
+    return next > 0 && p[-1] != 'T';
+}
+
+bool duration_parse(const char *text, int64_t *ret_ms)
+{
+    char *end;
+
+    if (text[0] == 'P')
+        return parse_iso_duration(text, ret_ms);
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno != 0)
+        return false;
+    int64_t unit = strcmp(end, "ms") == 0 ? 1 : end[0] != '\0' && end[1] == '\0' ? unit_ms(end[0]) : 0;
+    return unit != 0 && !__builtin_mul_overflow(n, unit, ret_ms);
 }
 
 bool time_parse(const char *text, int64_t now_ms, int64_t *ret_ms)

@@ -86,4 +86,5 @@ SYSTEM_TESTS += \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \
     %D%/404-klog-dump-and-verify.t \
-    %D%/405-klog-completion.t
+    %D%/405-klog-completion.t \
+    %D%/406-klog-groups.t

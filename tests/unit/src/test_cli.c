@@ -141,6 +141,21 @@ static void bad_values_are_refused_before_anything_is_connected(void **state)
             "klog config set: nothing to change: give KEY=VALUE or --delete KEY");
     refused(LINE("offsets", "t", "--at", "soon"),
             "klog offsets: 'soon' is no time; it is like 1700000000000, 2026-01-02T03:04:05Z, 10:00 or -2h");
+    refused(LINE("group", "reset", "g", "--all-topics"),
+            "klog group reset: it needs to know where to: --to-earliest, --to-latest, --to-offset N, ...");
+    refused(LINE("group", "reset", "g", "--all-topics", "--to-latest", "--shift-by", "1"),
+            "klog group reset: it takes one goal, not several");
+    refused(LINE("group", "reset", "g", "--to-latest"),
+            "klog group reset: say which positions: --topic TOPIC, or --all-topics");
+    refused(LINE("group", "reset", "g", "-t", "t:1,,2", "--to-latest"),
+            "klog group reset: 't:1,,2' is not of the form TOPIC:N,N...");
+    refused(LINE("group", "reset", "g", "-t", "t", "--to-offset", "-1"),
+            "klog group reset: --to-offset must be a whole number from 0 to 9223372036854775807, not '-1'");
+    refused(LINE("group", "reset", "g", "-t", "t", "--by-duration", "1 hour"),
+            "klog group reset: '1 hour' is no duration; it is like PT1H30M, P2D, 90s, 30m, 1h or 2d");
+    refused(LINE("group", "describe"), "klog group describe: name groups, or say --all");
+    refused(LINE("group", "describe", "g", "--members", "--state"),
+            "klog group describe: --members and --state are two different tables; ask for one");
     refused(LINE("topic", "list", "--timeout", "1s"),
             "klog topic list: --timeout must be a whole number from 1 to 3600, not '1s'");
     refused(LINE("topic", "list", "-b", "a:b"),
@@ -234,6 +249,50 @@ static void times_are_read_as_people_write_them(void **state)
     }
 }
 
+static void durations_are_read_as_people_and_iso_write_them(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms; /* -1: refused */
+    } cases[] = {
+        { "90s", 90000 },
+        { "30m", 1800000 },
+        { "1h", 3600000 },
+        { "2d", 172800000 },
+        { "500ms", 500 },
+        { "0s", 0 },
+        { "P2D", 172800000 },
+        { "PT1H30M", 5400000 },
+        { "P1DT12H", 129600000 },
+        { "PT5S", 5000 },
+        { "PT0S", 0 },
+        { "", -1 },
+        { "1", -1 },
+        { "h", -1 },
+        { "1w", -1 },
+        { "-1h", -1 },
+        { "1h30m", -1 },
+        { "P", -1 },
+        { "PT", -1 },
+        { "P1DT", -1 },
+        { "P1H", -1 },
+        { "PT1M1H", -1 },
+        { "PT1H1H", -1 },
+        { "PT-1H", -1 },
+        { "PT1", -1 },
+        { "99999999999999999999d", -1 },
+        { "PT9223372036854775807H", -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int64_t ms = -1;
+        bool ok = duration_parse(cases[i].text, &ms);
+        if (ok != (cases[i].ms != -1) || (ok && ms != cases[i].ms))
+            fail_msg("%s gave %d, %lld", cases[i].text, ok, (long long)ms);
+    }
+}
+
 /* ---- what is made from the table ---- */
 static char *printed(void (*f)(FILE *out, const struct command *c), const struct command *c)
 {
@@ -252,7 +311,7 @@ static void completion_knows_commands_and_options(void **state)
 
     (void)state;
     char *words = printed(words_print_subcommands, &klog_root);
-    assert_non_null(strstr(words, "topic\nconfig\noffsets\n"));
+    assert_non_null(strstr(words, "topic\nconfig\ngroup\noffsets\n"));
     free(words);
     assert_int_equal(parse(l), CLI_OK);
     words = printed(words_print_options, l->args.command);
@@ -312,6 +371,7 @@ int main(void)
         cmocka_unit_test(an_unreachable_broker_is_a_failure_with_its_reason),
         cmocka_unit_test(broker_lists_get_the_default_port),
         cmocka_unit_test(times_are_read_as_people_write_them),
+        cmocka_unit_test(durations_are_read_as_people_and_iso_write_them),
         cmocka_unit_test(completion_knows_commands_and_options),
         cmocka_unit_test(every_command_is_described),
         cmocka_unit_test(the_man_page_is_what_the_table_says),
