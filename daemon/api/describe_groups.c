@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DescribeGroups: a group's state and members; what they were assigned, while the group is stable. */
+/* DescribeGroups: a group's state and members; what they subscribe to, while the group is stable, and what
+ * they were assigned last. */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/broker.h"
@@ -25,7 +26,7 @@ static void describe_member(struct request *r, const struct group *g, const stru
         .client_id = copy(r, m->client_id),
         .client_host = copy(r, m->client_host),
         .member_metadata = p != NULL ? copy_bytes(r, p->metadata, p->metadata_bytes) : kstr_of(""),
-        .member_assignment = p != NULL ? copy_bytes(r, m->assignment, m->assignment_bytes) : kstr_of(""),
+        .member_assignment = copy_bytes(r, m->assignment, m->assignment_bytes),
     };
 }
 

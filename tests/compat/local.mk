@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Other people's clients. kafkajs is fetched into the build directory, outside the tests (they have no network).
-COMPAT_TESTS += %D%/kcat.t %D%/kafka-python.t %D%/confluent.t %D%/kafkajs.t
+COMPAT_TESTS += %D%/kcat.t %D%/kafka-python.t %D%/confluent.t %D%/kafkajs.t %D%/groups.t
+EXTRA_DIST += %D%/group_scenarios.py %D%/group_scenarios.expected
 EXTRA_DIST += %D%/lib.sh %D%/records.py %D%/kafka_python_client.py %D%/confluent_client.py %D%/kafkajs_client.cjs
 
 NPM_PACKAGES = kafkajs@2.2.4 kafkajs-snappy@1.1.0 lz4js@0.2.0 zstd-codec@0.1.5
