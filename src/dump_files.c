@@ -143,13 +143,10 @@ int dump_text(const struct dump *d)
 
     if (!offline_read(d->args, d->path, &b))
         return CLI_FAILED;
-    bool decoded = text_header_decode(b.p, (int64_t)b.n, &h);
-    if (!decoded && !text_header_is_absent(b.p, b.n))
+    if (!text_header_decode(b.p, (int64_t)b.n, &h))
         return not_whole(d, "text index");
-    if (decoded)
-        object_print(d, text_header_json(&h));
-    return entries_print(d, slice_of(b.p, b.n), MIN(b.n, TEXT_HEADER_BYTES), TEXT_ENTRY_BYTES, text_entry,
-                         columns);
+    object_print(d, text_header_json(&h));
+    return entries_print(d, slice_of(b.p, b.n), TEXT_HEADER_BYTES, TEXT_ENTRY_BYTES, text_entry, columns);
 }
 
 /* ---- producers ---- */

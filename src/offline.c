@@ -34,13 +34,6 @@ const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-bool text_header_is_absent(const uint8_t *p, size_t n)
-{
-    static const uint8_t zero[TEXT_HEADER_BYTES];
-
-    return n == 0 || (n >= sizeof zero && memcmp(p, zero, sizeof zero) == 0);
-}
-
 bool offline_read(const struct args *a, const char *path, struct bytebuf *ret)
 {
     int rc = fs_read_file(AT_FDCWD, path, OFFLINE_FILE_MAX, ret);

@@ -19,9 +19,6 @@ enum {
 /* "00000000000000000123.timeindex" -> 123, ".timeindex". False for other names. */
 bool segment_name_parse(const char *name, int64_t *ret_base, const char **ret_suffix);
 const char *base_name(const char *path); /* after the last '/' */
-/* A text index gets its header when its segment is sealed, or begins behind another: until then it is zero.
- */
-bool text_header_is_absent(const uint8_t *p, size_t n);
 /* The whole file; false after saying why not. */
 bool offline_read(const struct args *a, const char *path, struct bytebuf *ret);
 

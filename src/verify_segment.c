@@ -144,8 +144,6 @@ static void text_header_check(struct walk *w)
 {
     const struct cursor *c = &w->text;
 
-    if (w->last && text_header_is_absent(c->file.p, c->file.n))
-        return;
     if (c->missing)
         verify_report(w->v, FINDING_WARNING, c->path, -1, "it is missing; the broker makes it anew");
     if (c->broken)

@@ -258,6 +258,7 @@ int recovery_scan(struct recovery *r)
 {
     struct plog *l = r->l;
     struct segment_scan ss;
+    struct text_header h;
 
     choose_start(r);
     int rc = scan_all(r, &ss);
@@ -268,6 +269,8 @@ int recovery_scan(struct recovery *r)
     rc = segment_write_tails(s, NULL);
     if (rc == 0)
         rc = segment_trim_files(s);
+    if (rc == 0 && !segment_read_header(s, &h))
+        rc = segment_write_header(s, false);
     if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
         return rc;
     rc = 0;
