@@ -78,7 +78,9 @@ static void list_topic(void *arg, const struct client_topic *ct)
 
 static void list_partitions(struct dir_list *d, const struct node *dir, const struct client_topic *ct)
 {
-    enum node_kind kind = (dir->view.parts & VIEW_FOLLOW) != 0 ? NODE_STREAM : NODE_PARTITION;
+    enum node_kind kind = node_kind_of_partition(&dir->view);
+    if ((dir->view.parts & VIEW_AS_OPEN) != 0)
+        return; /* any group can be entered, none is there */
     if (dir->view.parts == 0) {
         dir_add(d, xstrdup(".config"), NODE_TOPIC_CONFIG, -1, NULL);
         dir_add(d, xstrdup(".groups"), NODE_GROUPS, -1, NULL);

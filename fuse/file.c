@@ -34,6 +34,8 @@ const struct file_ops *file_ops_of(const struct node *n)
         return &any_ops;
     case NODE_POSITION:
         return &position_ops;
+    case NODE_READER:
+        return &reader_ops;
     }
     KCHECK(!"a known kind of node");
     return NULL;
@@ -78,6 +80,9 @@ void handle_unref(struct handle *h)
 
 void handle_drop(struct handle *h)
 {
+    if (h->dropped) /* by the end of the mount, before its open was answered */
+        return;
+    h->dropped = true;
     const struct file_ops *ops = file_ops_of(h->node);
     if (ops != NULL && ops->release != NULL)
         ops->release(h);

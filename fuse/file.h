@@ -32,6 +32,7 @@ struct handle {
     struct node *node; /* owned reference */
     int refs;          /* the kernel's until RELEASE, and one for each request that outlives its answer */
     int flags;         /* of open */
+    bool dropped;      /* the kernel's reference is gone */
     LIST_ENTRY(handle) open_link; /* mount->handles */
 
     /* a partition that is read by position (pfile_read.c) */
@@ -45,6 +46,8 @@ struct handle {
     int64_t at;                   /* text position, -1: not yet begun */
     struct fuse_pollhandle *poll; /* to be told when something comes */
     LIST_ENTRY(handle) poll_link; /* pfile->polled */
+
+    struct reader *reader; /* as/ (reader.c) */
 
     struct rcbuf *text;   /* .status, .config: as it was at open */
     struct dir_list *dir; /* a directory: its names as they were at the first readdir */
@@ -65,7 +68,8 @@ struct file_ops {
     void (*poll)(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph);
 };
 
-extern const struct file_ops partition_ops, stream_ops, any_ops, status_ops, config_ops, position_ops;
+extern const struct file_ops partition_ops, stream_ops, any_ops, status_ops, config_ops, position_ops,
+    reader_ops;
 const struct file_ops *file_ops_of(const struct node *n); /* NULL for directories */
 
 struct handle *handle_new(struct mount *m, struct node *n, int flags);

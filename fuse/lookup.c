@@ -50,8 +50,7 @@ static void on_partitions(struct topics_wait *w, int rc)
     if (rc != 0) {
         lookup_end(l, rc, NULL);
     } else if (l->partition < ct->n_partitions) {
-        enum node_kind kind = (l->view.parts & VIEW_FOLLOW) != 0 ? NODE_STREAM : NODE_PARTITION;
-        lookup_found(l, kind, NULL, l->partition);
+        lookup_found(l, node_kind_of_partition(&l->view), NULL, l->partition);
     } else if (l->max_age_ms > 0) { /* it may have been made a moment ago */
         l->max_age_ms = 0;
         topics_ask(l->mount, &l->metadata, t->name, 0);
@@ -147,12 +146,13 @@ static int fixed_kind(const struct node *dir, const char *name)
 static void lookup_in_topic(struct lookup *l)
 {
     struct node *dir = l->parent;
-    int kind = fixed_kind(dir, l->name);
+    bool group = (dir->view.parts & VIEW_AS_OPEN) != 0; /* any name is a group's */
+    int kind = group ? -1 : fixed_kind(dir, l->name);
     if (dir->topic->gone) {
         lookup_end(l, -ENOENT, NULL);
     } else if (kind >= 0) {
         lookup_found(l, (enum node_kind)kind, NULL, -1);
-    } else if (partition_name_parse(l->name, &l->partition)) {
+    } else if (!group && partition_name_parse(l->name, &l->partition)) {
         l->metadata.cb = on_partitions;
         topics_ask(l->mount, &l->metadata, dir->topic->name, l->max_age_ms);
     } else if (view_enter(&dir->view, l->name, &l->view) && view_is_built(&l->view)) {

@@ -45,6 +45,7 @@ struct mount {
     struct node_table nodes;
     struct pfile *pfiles;        /* by topic and partition */
     LIST_HEAD(, handle) handles; /* open files and directories */
+    LIST_HEAD(, reader) readers; /* of groups, until their last commit is answered */
     struct topics *topics;
     struct text_cache texts;
     struct ends_asker *ends;

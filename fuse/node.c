@@ -118,7 +118,8 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
     n->topic = topic_ref(topic != NULL ? topic : parent->topic);
     n->view = *view;
     n->partition = partition;
-    if (kind == NODE_PARTITION || kind == NODE_STREAM || kind == NODE_POSITION)
+    if (kind == NODE_PARTITION || kind == NODE_STREAM || kind == NODE_POSITION ||
+        kind == NODE_READER)
         n->pfile = pfile_get(m, n->topic, partition);
     if (page_is_of(kind))
         n->page = page_new(m, n);
@@ -171,6 +172,7 @@ static mode_t node_mode(const struct mount *m, const struct node *n)
     case NODE_CLUSTER_STATUS:
     case NODE_TOPIC_STATUS:
     case NODE_GROUP_STATUS:
+    case NODE_READER:
         return S_IFREG | 0444;
     case NODE_STREAM:
     case NODE_PARTITION:

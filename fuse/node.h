@@ -35,6 +35,7 @@ enum node_kind {
     NODE_GROUP,          /* TOPIC/.groups/G; its name is view.group, here and below */
     NODE_GROUP_STATUS,   /* TOPIC/.groups/G/.status */
     NODE_POSITION,       /* TOPIC/.groups/G/pN: the committed offset */
+    NODE_READER,         /* as/G/pN, as/G/follow/pN: read from there, and commit */
 };
 
 struct node {
@@ -77,6 +78,13 @@ static inline bool node_kind_is_dir(enum node_kind kind)
 static inline bool node_is_dir(const struct node *n)
 {
     return node_kind_is_dir(n->kind);
+}
+/* What a view makes of pN. */
+static inline enum node_kind node_kind_of_partition(const struct view *v)
+{
+    return (v->parts & VIEW_AS) != 0       ? NODE_READER
+           : (v->parts & VIEW_FOLLOW) != 0 ? NODE_STREAM
+                                           : NODE_PARTITION;
 }
 /* What programs are told to read and write at once: one request of the kernel, and for appends one flush of
  * the broker, takes that much. */

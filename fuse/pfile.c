@@ -27,6 +27,7 @@ struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
     LIST_INIT(&f->tails_waiting);
     LIST_INIT(&f->parked);
     LIST_INIT(&f->polled);
+    LIST_INIT(&f->wakers);
     HASH_ADD(hh, m->pfiles, key, sizeof f->key, f);
     return f;
 }
@@ -41,8 +42,8 @@ void pfile_unref(struct pfile *f)
 {
     if (f == NULL || --f->refs > 0)
         return;
-    KCHECK(f->opens == 0 && LIST_EMPTY(&f->parked) && LIST_EMPTY(&f->tails_waiting) &&
-           LIST_EMPTY(&f->fetches));
+    KCHECK(f->opens == 0 && LIST_EMPTY(&f->parked) && LIST_EMPTY(&f->wakers) &&
+           LIST_EMPTY(&f->tails_waiting) && LIST_EMPTY(&f->fetches));
     struct mount *m = f->mount;
     watch_drop(m->watch, f);
     chunk_list_clear(&m->texts, &f->chunks);
@@ -58,6 +59,22 @@ const struct client_partition *pfile_metadata(const struct pfile *f)
     if (ct == NULL || id >= ct->n_partitions || ct->partitions[id].id != id)
         return NULL;
     return &ct->partitions[id];
+}
+
+void pfile_wake_me(struct pfile *f, struct pfile_waker *w)
+{
+    if (w->waiting)
+        return;
+    w->waiting = true;
+    LIST_INSERT_HEAD(&f->wakers, w, link);
+    watch_want(f->mount->watch, f);
+}
+
+void pfile_unwake(struct pfile_waker *w)
+{
+    if (w->waiting)
+        LIST_REMOVE(w, link);
+    w->waiting = false;
 }
 
 void pfile_opened(struct pfile *f)

@@ -41,6 +41,13 @@ struct tails_wait {
     LIST_ENTRY(tails_wait) link; /* private */
 };
 
+/* Somebody who waits for the file to grow; taken off the list before cb. */
+struct pfile_waker {
+    void (*cb)(struct pfile_waker *w);
+    bool waiting;                 /* private */
+    LIST_ENTRY(pfile_waker) link; /* private */
+};
+
 struct pfile_key {
     struct topic *topic;
     int64_t partition; /* wide, so that the key has no padding */
@@ -72,6 +79,7 @@ struct pfile {
     int64_t own_records; /* acknowledged ones that no news has shown yet */
 
     LIST_HEAD(, stream_reader) parked; /* streams that wait for more */
+    LIST_HEAD(, pfile_waker) wakers;   /* others that wait for more */
     LIST_HEAD(, handle) polled;        /* streams whose poll wants to be told */
     int64_t watched_end;               /* end offset the watch has seen, -1 none */
     int64_t told_end;                  /* up to where inotify watchers were told, -1 nothing */
@@ -99,6 +107,10 @@ static inline int32_t pfile_partition(const struct pfile *f)
 
 /* Its leader and replicas as last heard; NULL: not known. Valid until the loop's next round. */
 const struct client_partition *pfile_metadata(const struct pfile *f);
+
+/* w's cb when the file has grown, or its topic is gone; once. */
+void pfile_wake_me(struct pfile *f, struct pfile_waker *w);
+void pfile_unwake(struct pfile_waker *w);
 
 /* An open file came or went (P1). */
 void pfile_opened(struct pfile *f);

@@ -22,6 +22,7 @@
 #include "fuse/pfile.h"
 #include "fuse/pfile_write.h"
 #include "fuse/poke.h"
+#include "fuse/reader.h"
 #include "fuse/statfs.h"
 #include "fuse/stream.h"
 #include "fuse/topics.h"
@@ -80,7 +81,7 @@ static void on_end_timer(struct timer *t)
 {
     struct mount *m = container_of(t, struct mount, end_timer);
     int64_t now = loop_now_ms(m->loop);
-    if (writers_pending(m->writers) == 0 || now >= m->end_deadline_ms)
+    if ((writers_pending(m->writers) == 0 && !readers_pending(m)) || now >= m->end_deadline_ms)
         loop_stop(m->loop);
     else
         timer_set(m->loop, t, now + END_POLL_MS);
@@ -94,6 +95,7 @@ static void session_stop(struct mount *m)
     watch_stop(m->watch);
     poke_stop(m->poke);
     streams_end(m);
+    readers_end(m);
     append_release_all(m);
     m->end_deadline_ms = mount_deadline_ms(m);
     m->end_timer.cb = on_end_timer;
@@ -161,6 +163,7 @@ static void parts_start(struct mount *m)
 {
     TAILQ_INIT(&m->requests);
     LIST_INIT(&m->handles);
+    LIST_INIT(&m->readers);
     text_cache_init(&m->texts, TEXT_CACHE_MAX);
     m->topics = topics_new(m);
     m->ends = ends_asker_new(m);

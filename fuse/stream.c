@@ -204,10 +204,25 @@ static void reader_eof(struct stream_reader *s)
     reader_free(s);
 }
 
+static void wakers_tell(struct pfile *f)
+{
+    LIST_HEAD(, pfile_waker) told = LIST_HEAD_INITIALIZER(told);
+    struct pfile_waker *w;
+    while ((w = LIST_FIRST(&f->wakers)) != NULL) {
+        LIST_REMOVE(w, link);
+        LIST_INSERT_HEAD(&told, w, link);
+    }
+    while ((w = LIST_FIRST(&told)) != NULL) {
+        pfile_unwake(w);
+        w->cb(w);
+    }
+}
+
 void streams_wake(struct pfile *f)
 {
     pfile_ref(f);
     readers_go_on(f, stream_step);
+    wakers_tell(f);
     polls_tell(f);
     pfile_unref(f);
 }
@@ -216,6 +231,7 @@ void streams_gone(struct pfile *f)
 {
     pfile_ref(f);
     readers_go_on(f, reader_eof);
+    wakers_tell(f);
     polls_tell(f);
     pfile_unref(f);
 }

@@ -241,7 +241,7 @@ bool view_enter(const struct view *v, const char *name, struct view *ret)
 
 bool view_is_built(const struct view *v)
 {
-    return (v->parts & ~(unsigned)VIEW_FOLLOW) == 0;
+    return (v->parts & ~(unsigned)(VIEW_FOLLOW | VIEW_AS | VIEW_AS_OPEN)) == 0;
 }
 
 bool group_name_ok(const char *name)

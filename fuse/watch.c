@@ -87,7 +87,7 @@ void watch_free(struct watch *w)
 
 static bool wanted_now(const struct pfile *f)
 {
-    return !LIST_EMPTY(&f->parked) || !LIST_EMPTY(&f->polled);
+    return !LIST_EMPTY(&f->parked) || !LIST_EMPTY(&f->polled) || !LIST_EMPTY(&f->wakers);
 }
 
 static void watch_add(struct watch *w, struct pfile *f)

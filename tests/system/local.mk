@@ -42,6 +42,9 @@ SYSTEM_TESTS += \
     %D%/138-any-position.t \
     %D%/140-group-offset-files.t \
     %D%/141-group-with-members.t \
+    %D%/142-reading-as-a-group.t \
+    %D%/143-killed-readers-skip-nothing.t \
+    %D%/144-following-as-a-group.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open files of as/; rules A1-A5 of reader.h. As a plain file it has positions, so that a shell can take
+ * a line and seek back to its end, but only those from the last acknowledged record on. Under follow/ it is a
+ * stream: reads at the end wait. Loop's thread.
+ */
+#include "fuse/reader.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse/pfile_read.h"
+#include "fuse/watch.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+/* Text and lines that were dealt with are thrown away in pieces of at least this size. */
+#define DROP_BYTES (64 * 1024)
+#define DROP_LINES 4096
+
+struct reader_op {
+    struct request r;
+    struct reader *reader;
+    struct handle *h; /* owned reference */
+    int64_t off;
+    size_t size;
+    bool nonblock;
+    TAILQ_ENTRY(reader_op) link;
+};
+
+struct reader_open {
+    struct request r;
+    struct handle *h; /* owned reference */
+    TAILQ_ENTRY(reader_open) link;
+};
+
+static void open_begin(struct reader_open *o);
+
+/* ---- the buffer ---- */
+
+static int64_t buffer_end(const struct reader *g)
+{
+    return g->start + (int64_t)(g->text.n - g->head);
+}
+
+static void buffer_shrink(struct reader *g)
+{
+    if (g->head >= DROP_BYTES && g->head >= g->text.n / 2) {
+        bytebuf_consume(&g->text, g->head);
+        g->head = 0;
+    }
+    if (g->first >= DROP_LINES && g->first >= g->n_lines / 2) {
+        g->n_lines -= g->first;
+        memmove(g->lines, g->lines + g->first, g->n_lines * sizeof *g->lines);
+        g->first = 0;
+    }
+}
+
+/* A2 */
+static void reader_ack(struct reader *g, int64_t at)
+{
+    struct reader_part *p;
+    while (g->first < g->n_lines && g->lines[g->first].end <= at) {
+        const struct reader_line *l = &g->lines[g->first++];
+        l->part->acked = l->next;
+        g->head += (size_t)(l->end - g->start);
+        g->start = l->end;
+    }
+    buffer_shrink(g);
+    LIST_FOREACH (p, &g->parts, link)
+        part_commit(p, false);
+}
+
+/* ---- reading ---- */
+
+static void op_free(struct reader_op *op)
+{
+    TAILQ_REMOVE(&op->reader->ops, op, link);
+    handle_unref(op->h);
+    free(op);
+}
+
+static void on_op_interrupted(struct request *r)
+{
+    request_err(r, EINTR);
+    op_free(container_of(r, struct reader_op, r));
+}
+
+static void op_answer(struct reader_op *op, int64_t at)
+{
+    struct reader *g = op->reader;
+    size_t from = g->head + (size_t)(at - g->start);
+    size_t n = MIN(op->size, g->text.n - from);
+    g->at = at + (int64_t)n;
+    request_buf(&op->r, g->text.p + from, n);
+    op_free(op);
+}
+
+static void op_fail(struct reader_op *op, int err)
+{
+    request_err(&op->r, err);
+    op_free(op);
+}
+
+/* Has every partition asked that may have more; true: none has. */
+static bool reader_is_dry(struct reader *g)
+{
+    struct reader_part *p;
+    bool dry = true;
+    LIST_FOREACH (p, &g->parts, link) {
+        if (!p->empty && !p->asking && !p->fetching)
+            part_fetch(p);
+        dry &= p->empty && !p->asking && !p->fetching;
+    }
+    return dry;
+}
+
+static bool reader_is_committed(struct reader *g)
+{
+    struct reader_part *p;
+    bool all = true;
+    LIST_FOREACH (p, &g->parts, link)
+        all &= part_commit(p, true);
+    return all;
+}
+
+static void reader_park(struct reader *g)
+{
+    struct reader_part *p;
+    LIST_FOREACH (p, &g->parts, link)
+        pfile_wake_me(p->file, &p->waker);
+}
+
+static void op_at_end(struct reader_op *op)
+{
+    struct reader *g = op->reader;
+    if (g->follow && op->nonblock)
+        op_fail(op, EAGAIN);
+    else if (g->follow)
+        reader_park(g);
+    else if (reader_is_committed(g)) /* A3 */
+        op_answer(op, MIN(MAX(op->off, g->start), buffer_end(g)));
+}
+
+static void op_step(struct reader_op *op)
+{
+    struct reader *g = op->reader;
+    int64_t at = g->follow ? g->at : op->off;
+    int err = g->error;
+    if (!request_is_open(&op->r)) { /* interrupted: nothing may be taken for it */
+        op_free(op);
+        return;
+    }
+    if (err != 0) {
+        g->error = 0;
+        op_fail(op, err);
+        return;
+    }
+    reader_ack(g, at);
+    if (at < g->start)
+        op_fail(op, EINVAL); /* it was acknowledged and is gone */
+    else if (at < buffer_end(g))
+        op_answer(op, at);
+    else if (g->closing || g->node->topic->gone)
+        op_answer(op, buffer_end(g));
+    else if (reader_is_dry(g))
+        op_at_end(op);
+}
+
+static void reader_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    struct reader *g = h->reader;
+    struct reader_part *p;
+    struct reader_op *op = xcalloc(1, sizeof *op);
+    op->reader = g;
+    op->h = handle_ref(h);
+    op->off = MIN(off, INT64_MAX / 4);
+    op->size = size;
+    op->nonblock = (fi->flags & O_NONBLOCK) != 0;
+    TAILQ_INSERT_TAIL(&g->ops, op, link);
+    LIST_FOREACH (p, &g->parts, link) {
+        p->empty = false;
+        p->stale = p->fetching;
+    }
+    request_begin(&op->r, h->mount, req, on_op_interrupted);
+    reader_go(g);
+}
+
+/* ---- the end ---- */
+
+static void reader_free(struct reader *g)
+{
+    struct mount *m = g->mount;
+    struct reader_part *p;
+    struct reader_open *heir;
+    while ((p = LIST_FIRST(&g->parts)) != NULL)
+        part_free(p);
+    LIST_REMOVE(g, link);
+    while ((heir = TAILQ_FIRST(&g->heirs)) != NULL) {
+        TAILQ_REMOVE(&g->heirs, heir, link);
+        open_begin(heir);
+    }
+    timer_clear(m->loop, &g->timer);
+    bytebuf_done(&g->text);
+    free(g->lines);
+    node_unref(m, g->node);
+    free(g);
+}
+
+static bool reader_is_over(struct reader *g)
+{
+    struct reader_part *p;
+    bool idle = reader_is_committed(g) && g->opening == NULL;
+    LIST_FOREACH (p, &g->parts, link)
+        idle &= part_is_idle(p);
+    return idle;
+}
+
+static void open_ready(struct reader *g);
+
+void reader_go(struct reader *g)
+{
+    struct reader_op *op, *next;
+    if (g->opening != NULL && g->ready) {
+        struct reader_part *p = LIST_FIRST(&g->parts);
+        if (p->asking)
+            return;
+        open_ready(g);
+        return;
+    }
+    for (op = TAILQ_FIRST(&g->ops); op != NULL; op = next) {
+        next = TAILQ_NEXT(op, link);
+        op_step(op);
+    }
+    if (g->closing && reader_is_over(g) && g->h == NULL)
+        reader_free(g);
+}
+
+void reader_close(struct reader *g)
+{
+    g->closing = true;
+    reader_go(g);
+}
+
+void readers_end(struct mount *m)
+{
+    struct reader *g, *next;
+    for (g = LIST_FIRST(&m->readers); g != NULL; g = next) {
+        next = LIST_NEXT(g, link);
+        reader_close(g);
+    }
+}
+
+bool readers_pending(const struct mount *m)
+{
+    struct reader *g;
+    LIST_FOREACH (g, &m->readers, link) {
+        if (!reader_is_over(g))
+            return true;
+    }
+    return false;
+}
+
+static void reader_release(struct handle *h)
+{
+    struct reader *g = h->reader;
+    if (g == NULL)
+        return;
+    h->reader = NULL;
+    g->h = NULL;
+    reader_close(g);
+}
+
+static void on_reader_timer(struct timer *t)
+{
+    struct reader *g = container_of(t, struct reader, timer);
+    struct reader_part *p;
+    LIST_FOREACH (p, &g->parts, link)
+        part_commit(p, false);
+}
+
+/* ---- opening ---- */
+
+static void open_end(struct reader_open *o, int err)
+{
+    fuse_req_t req = request_take(&o->r);
+    if (req != NULL && err != 0)
+        fuse_reply_err(req, err);
+    if (req == NULL || err != 0)
+        handle_drop(o->h);
+    else
+        handle_reply_open(o->h, req);
+    handle_unref(o->h);
+    free(o);
+}
+
+static void open_ready(struct reader *g)
+{
+    struct reader_open *o = g->opening;
+    int err = g->error;
+    bool released = g->h == NULL;
+    struct reader_part *p = LIST_FIRST(&g->parts);
+    if (p != NULL &&
+        p->committed < 0) /* no position yet: the start, which is committed with the first line */
+        p->acked = p->sent = p->committed = p->next;
+    g->error = 0;
+    g->opening = NULL;
+    open_end(o, err); /* may end g, unless that was waiting for us */
+    if (released)
+        reader_go(g);
+}
+
+static void on_reader_position(struct group_ask *a, int rc, const struct position *p, size_t n)
+{
+    struct reader *g = container_of(a, struct reader, ask);
+    if (rc == 0 && n != 1)
+        rc = -EIO;
+    if (rc != 0) {
+        g->error = -rc;
+        open_ready(g);
+        return;
+    }
+    g->ready = true;
+    part_new(g, g->node->partition, p[0].offset);
+}
+
+static struct reader *reader_find(const struct mount *m, const struct node *n)
+{
+    struct reader *g;
+    LIST_FOREACH (g, &m->readers, link) {
+        if (g->node->topic == n->topic && g->node->partition == n->partition &&
+            strcmp(g->node->view.group, n->view.group) == 0)
+            return g;
+    }
+    return NULL;
+}
+
+static struct reader *reader_new(struct handle *h)
+{
+    struct reader *g = xcalloc(1, sizeof *g);
+    g->mount = h->mount;
+    g->node = node_ref(h->node);
+    g->h = h;
+    g->follow = (h->node->view.parts & VIEW_FOLLOW) != 0;
+    LIST_INIT(&g->parts);
+    TAILQ_INIT(&g->ops);
+    TAILQ_INIT(&g->heirs);
+    g->timer.cb = on_reader_timer;
+    LIST_INSERT_HEAD(&g->mount->readers, g, link);
+    h->reader = g;
+    return g;
+}
+
+/* A4 */
+static void open_begin(struct reader_open *o)
+{
+    struct node *n = o->h->node;
+    struct reader *before = reader_find(o->h->mount, n);
+    if (before != NULL && before->closing) {
+        TAILQ_INSERT_TAIL(&before->heirs, o, link);
+        return;
+    }
+    if (before != NULL || o->h->mount->stopping) {
+        open_end(o, EBUSY);
+        return;
+    }
+    struct reader *g = reader_new(o->h);
+    g->opening = o;
+    g->ask = (struct group_ask){ .group = n->view.group,
+                                 .topic = n->topic->name,
+                                 .first = n->partition,
+                                 .n = 1,
+                                 .cb = on_reader_position };
+    group_ask(g->mount, &g->ask);
+}
+
+static void reader_open(struct handle *h, fuse_req_t req)
+{
+    struct reader_open *o = xcalloc(1, sizeof *o);
+    o->h = handle_ref(h);
+    request_begin(&o->r, h->mount, req, NULL);
+    open_begin(o);
+}
+
+static int reader_may_open(struct mount *m, struct node *n, int flags)
+{
+    (void)m;
+    if (n->topic->gone)
+        return ESTALE;
+    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0 ? EPERM : 0;
+}
+
+static unsigned reader_open_flags(const struct handle *h)
+{
+    bool follow = (h->node->view.parts & VIEW_FOLLOW) != 0;
+    return FOPEN_DIRECT_IO | (follow ? FOPEN_NONSEEKABLE | FOPEN_STREAM : 0);
+}
+
+static void reader_getattr(struct mount *m, struct node *n, fuse_req_t req)
+{
+    struct stat st;
+    node_fill_stat(m, n, &st);
+    fuse_reply_attr(req, &st, ENTRY_VALID_S);
+}
+
+const struct file_ops reader_ops = {
+    .getattr = reader_getattr,
+    .may_open = reader_may_open,
+    .open = reader_open,
+    .open_flags = reader_open_flags,
+    .read = reader_read,
+    .release = reader_release,
+};

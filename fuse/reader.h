@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading as a consumer group: as/G/pN and what follow/ makes of it. Rules:
+ * A1: byte 0 of an open file is the record at the committed position. A2: a read at position X says that
+ * every record which ends at or before X has been dealt with, and nothing else says so; closing does not. A3:
+ * what was said is committed at most once a second, before the read that tells the end of file is answered,
+ * and after the close. A4: one open file a group and partition on a mount; who opens it next waits for the
+ * last one's commit. A5: a commit that is refused is told by the next read. Loop's thread.
+ */
+#ifndef KLOG_FUSE_READER_H
+#define KLOG_FUSE_READER_H
+
+#include "fuse/file.h"
+#include "fuse/groups.h"
+#include "fuse/mount.h"
+#include "fuse/pfile.h"
+#include "lib/client/fetch.h"
+
+struct reader;
+
+struct reader_part {
+    struct reader *reader;
+    struct pfile *file;                /* owned reference */
+    int64_t next;                      /* offset to fetch from */
+    int64_t acked, sent, committed;    /* A2; on its way; stored, or refused and told */
+    int64_t committed_ms;              /* when a commit was last answered */
+    bool asking, fetching, committing; /* what is out */
+    bool empty;                        /* nothing more, by an answer newer than every waiting read */
+    bool stale;                        /* a read came after the fetch that is out */
+    struct ends_wait ends;
+    struct client_fetch fetch;
+    struct position position;
+    struct positions_commit commit;
+    struct pfile_waker waker;
+    LIST_ENTRY(reader_part) link;
+};
+
+/* A whole record in the buffer; they stand one after the other. */
+struct reader_line {
+    int64_t end; /* position after its '\n' */
+    struct reader_part *part;
+    int64_t next; /* what to commit when it has been dealt with */
+};
+
+struct reader {
+    struct mount *mount;
+    struct node *node; /* owned reference */
+    struct handle *h;  /* the open file; NULL after its release */
+    bool follow, ready, closing;
+    int error; /* to be told by the next read, positive (A5) */
+    LIST_HEAD(, reader_part) parts;
+    int64_t at; /* follow: where the next read is */
+    /* the buffer: text from position `start` on, lines[first, n_lines) */
+    struct bytebuf text;
+    size_t head; /* of the text that is still there */
+    int64_t start;
+    struct reader_line *lines;
+    size_t first, n_lines, cap_lines;
+    TAILQ_HEAD(, reader_op) ops;     /* reads that wait */
+    TAILQ_HEAD(, reader_open) heirs; /* opens that wait for the end of this one (A4) */
+    struct timer timer;
+    struct group_ask ask;
+    struct reader_open *opening;
+    LIST_ENTRY(reader) link; /* mount->readers */
+};
+
+/* Something has changed: waiting reads go on as far as they can. */
+void reader_go(struct reader *g);
+/* No new reads; what was said is committed. The end comes when all is answered. */
+void reader_close(struct reader *g);
+void readers_end(struct mount *m); /* all of them: the mount ends */
+bool readers_pending(const struct mount *m);
+
+/* ---- reader_part.c ---- */
+struct reader_part *part_new(struct reader *g, int32_t partition, int64_t committed);
+void part_free(struct reader_part *p); /* nothing of it may be out but a fetch */
+void part_fetch(struct reader_part *p);
+/* Commits what was said, now or when a second has passed (A3). True: all of it is stored. */
+bool part_commit(struct reader_part *p, bool now);
+static inline bool part_is_idle(const struct reader_part *p)
+{
+    return !p->asking && !p->committing;
+}
+
+#endif

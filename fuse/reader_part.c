@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One partition that is read as a group: fetching records as lines, and committing; see reader.h. Loop's
+ * thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse/pfile_read.h"
+#include "fuse/reader.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/record/batch.h"
+#include "lib/record/iter.h"
+
+#define PART_FETCH_BYTES (1024 * 1024)
+#define COMMIT_EVERY_MS  1000
+
+/* ---- where it stands ---- */
+
+/* The log's start may have passed the position; a position behind the end waits until the log comes there. */
+static void on_part_ends(struct ends_wait *w, int rc)
+{
+    struct reader_part *p = container_of(w, struct reader_part, ends);
+    const struct ends *e = &p->file->ends;
+    p->asking = false;
+    if (rc != 0) {
+        p->reader->error = pfile_errno(rc);
+    } else {
+        p->empty = p->next > e->end_offset;
+        if (p->next < e->start_offset)
+            p->next = e->start_offset;
+    }
+    reader_go(p->reader);
+}
+
+static void on_part_news(struct pfile_waker *w)
+{
+    struct reader_part *p = container_of(w, struct reader_part, waker);
+    p->empty = false;
+    reader_go(p->reader);
+}
+
+static void part_ask(struct reader_part *p)
+{
+    p->asking = true;
+    p->file->ends_ns = 0;
+    ends_ask(p->file, &p->ends);
+}
+
+struct reader_part *part_new(struct reader *g, int32_t partition, int64_t committed)
+{
+    struct reader_part *p = xcalloc(1, sizeof *p);
+    p->reader = g;
+    p->file = pfile_get(g->mount, g->node->topic, partition);
+    p->next = MAX(committed, 0);
+    p->acked = p->sent = p->committed = committed;
+    p->ends.cb = on_part_ends;
+    p->waker.cb = on_part_news;
+    LIST_INSERT_HEAD(&g->parts, p, link);
+    part_ask(p);
+    return p;
+}
+
+void part_free(struct reader_part *p)
+{
+    KCHECK(part_is_idle(p));
+    if (p->fetching)
+        client_fetch_cancel(p->reader->mount->client, &p->fetch);
+    pfile_unwake(&p->waker);
+    LIST_REMOVE(p, link);
+    pfile_unref(p->file);
+    free(p);
+}
+
+/* ---- records ---- */
+
+static void line_add(struct reader *g, struct reader_part *p, const struct record *r)
+{
+    if (g->n_lines == g->cap_lines) {
+        g->cap_lines = g->cap_lines == 0 ? 256 : 2 * g->cap_lines;
+        g->lines = xreallocarray(g->lines, g->cap_lines, sizeof *g->lines);
+    }
+    if (r->value.n > 0)
+        bytebuf_add(&g->text, r->value.p, (size_t)r->value.n);
+    bytebuf_add(&g->text, "\n", 1);
+    g->lines[g->n_lines++] =
+        (struct reader_line){ g->start + (int64_t)(g->text.n - g->head), p, r->offset + 1 };
+}
+
+static int part_add_batch(struct reader_part *p, struct slice batch, int64_t limit)
+{
+    struct record_iter *it = &p->reader->mount->texts.iter;
+    struct record r;
+    int rc = record_iter_start(it, batch, TEXT_BATCH_MAX);
+    if (rc != 0)
+        return -EBADMSG;
+    while ((rc = record_iter_next(it, &r)) == 1) {
+        if (r.offset >= p->next && r.offset < limit)
+            line_add(p->reader, p, &r);
+    }
+    return rc;
+}
+
+/* Offsets without a record (markers, what compaction took) go with the record before them. */
+static void part_moved(struct reader_part *p, int64_t next)
+{
+    struct reader *g = p->reader;
+    p->next = next;
+    for (size_t i = g->n_lines; i > g->first; i--) {
+        if (g->lines[i - 1].part == p) {
+            g->lines[i - 1].next = next;
+            return;
+        }
+    }
+    if (p->acked >= 0)
+        p->acked = next;
+}
+
+static int part_add(struct reader_part *p, struct slice in, int64_t limit)
+{
+    int64_t next = p->next;
+    int rc = 0;
+    while (in.n > 0 && rc == 0) {
+        struct batch_header h;
+        if ((rc = batch_check(in, INT32_MAX, &h)) != 0 || h.base_offset >= limit)
+            break;
+        size_t size = (size_t)batch_size(&h);
+        if (!batch_is_control(&h))
+            rc = part_add_batch(p, slice_of(in.p, size), limit);
+        next = MAX(next, MIN(batch_last_offset(&h) + 1, limit));
+        in = slice_of(in.p + size, in.n - size);
+    }
+    if (next > p->next)
+        part_moved(p, next);
+    return rc == -EAGAIN ? 0 : rc; /* a part of a batch at the end is for the next fetch */
+}
+
+static void part_fetched(struct reader_part *p, const struct client_fetched *got)
+{
+    int64_t limit = got->last_stable_offset >= 0 ? got->last_stable_offset : got->high_watermark;
+    int64_t before = p->next;
+    if (part_add(p, got->batches, limit) != 0)
+        p->reader->error = EIO;
+    else
+        p->empty = p->next == before && !p->stale;
+}
+
+static void on_part_fetched(struct client_fetch *f, int rc, const struct client_fetched *got)
+{
+    struct reader_part *p = f->user;
+    p->fetching = false;
+    if (rc == 0 && got->err == KERR_OFFSET_OUT_OF_RANGE) {
+        part_ask(p);
+        return;
+    }
+    if (rc == 0 && got->err != KERR_NONE)
+        rc = -kerr_errno(got->err);
+    if (rc != 0)
+        p->reader->error = pfile_errno(rc);
+    else
+        part_fetched(p, got);
+    p->stale = false;
+    reader_go(p->reader);
+}
+
+void part_fetch(struct reader_part *p)
+{
+    struct mount *m = p->reader->mount;
+    p->fetching = true;
+    p->stale = false;
+    p->fetch = (struct client_fetch){ .topic = pfile_topic(p->file),
+                                      .partition = pfile_partition(p->file),
+                                      .offset = p->next,
+                                      .max_bytes = PART_FETCH_BYTES,
+                                      .deadline_ms = mount_deadline_ms(m),
+                                      .cb = on_part_fetched,
+                                      .user = p };
+    client_fetch(m->client, &p->fetch);
+}
+
+/* ---- commits ---- */
+
+static void on_part_committed(struct positions_commit *pc, int rc, enum kerr err)
+{
+    struct reader_part *p = container_of(pc, struct reader_part, commit);
+    struct reader *g = p->reader;
+    p->committing = false;
+    p->committed = p->sent;
+    p->committed_ms = loop_now_ms(g->mount->loop);
+    if (rc == -ECANCELED) /* the mount is gone */
+        p->acked = p->committed;
+    else if (rc != 0)
+        g->error = group_errno(rc, err);
+    reader_go(g);
+}
+
+static void part_send_commit(struct reader_part *p)
+{
+    struct reader *g = p->reader;
+    KINVARIANT("A2", p->acked > p->committed);
+    p->committing = true;
+    p->sent = p->acked;
+    p->position = (struct position){ .topic = pfile_topic(p->file),
+                                     .partition = pfile_partition(p->file),
+                                     .offset = p->sent,
+                                     .leader_epoch = -1 };
+    p->commit = (struct positions_commit){ .group = g->node->view.group,
+                                           .member_id = "",
+                                           .generation = -1,
+                                           .positions = &p->position,
+                                           .n = 1,
+                                           .deadline_ms = mount_deadline_ms(g->mount),
+                                           .cb = on_part_committed };
+    positions_commit(g->mount->writer, &p->commit);
+}
+
+bool part_commit(struct reader_part *p, bool now)
+{
+    struct reader *g = p->reader;
+    int64_t due = p->committed_ms == 0 ? 0 : p->committed_ms + COMMIT_EVERY_MS;
+    if (p->committing || p->acked <= p->committed)
+        return !p->committing;
+    if (now || due <= loop_now_ms(g->mount->loop))
+        part_send_commit(p);
+    else if (!timer_is_set(&g->timer) || g->timer.due_ms > due)
+        timer_set(g->mount->loop, &g->timer, due);
+    return false;
+}

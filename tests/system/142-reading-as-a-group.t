@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# as/G/pN starts at the committed position; reading on commits whole records, at most up to the place of the read, and close commits nothing more.
+scene
+A=$M/t1/as/g/p0
+G=$M/t1/.groups/g/p0
+at() { cat "$G" 2>/dev/null || echo none; }
+seq 1 10 >>"$P"
+eq "as/ lists nothing" "" "$(ls -A "$M/t1/as")"
+eq "a group's partitions" p0 "$(ls -A "$M/t1/as/g")"
+eq "looking commits nothing" none "$(at)"
+eq "the first line" 1 "$(head -c 2 "$A")"
+eq "reading a line and closing" none "$(at)"
+exec 5<"$A"
+read -r a <&5
+read -r b <&5
+eq "two lines" "1 2" "$a $b"
+exec 5<&-
+wait_for 5 "one line is committed" [ -e "$G" ]
+eq "the second read acknowledged the first line" 1 "$(at)"
+fails 'Operation not permitted' bash -c 'echo x >>"$1"' _ "$A"
+exec 5<"$A"
+fails 'Device or resource busy' cat "$A"
+fails 'Device or resource busy' cat "$M/t1/as/g/follow/p0"
+fails 'Device or resource busy' cat "$M/t1/follow/as/g/p0"
+eq "another group is free" 10 "$(wc -l <"$M/t1/as/other/p0")"
+exec 5<&-
+eq "cat" "$(seq 2 10)" "$(cat "$A")"
+eq "cat commits all" 10 "$(at)"
+eq "nothing is left" "" "$(cat "$A")"
+eq "lag" 0 "$(getfattr --absolute-names --only-values -n user.klog.lag "$G")"
+seq 11 12 >>"$P"
+echo 4 >"$G"
+eq "moved" "$(seq 5 12)" "$(cat "$A")"
+
+# records with newlines in them, and whole records only
+printf 'a\nb' | $K -P -t t1 -D '' -l /dev/stdin 2>/dev/null || "$PY" -c "
+from kafka import KafkaProducer
+p = KafkaProducer(bootstrap_servers='$B'); p.send('t1', b'a\nb', partition=0).get(20); p.close()"
+echo c >>"$P"
+echo end >"$G"
+echo $(($(end_offset) - 2)) >"$G"
+before=$(at)
+exec 5<"$A"
+read -r x <&5
+read -r y <&5
+read -r z <&5
+exec 5<&-
+eq "lines" "a b c" "$x $y $z"
+wait_for 5 "the record of two lines" [ "$(at)" = $((before + 1)) ]
+
+# a loop commits line by line
+echo start >"$G"
+n=0
+while read -r l; do
+    n=$((n + 1))
+    [ $n -lt 5 ] || break
+done <"$A"
+wait_for 5 "four lines are committed" [ "$(at)" = 4 ]
