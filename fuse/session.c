@@ -43,7 +43,7 @@
  * elsewhere. */
 static char fuse_said[256];
 
-static void on_fuse_log(enum fuse_log_level level, const char *fmt, va_list ap)
+PRINTF_LIKE(2, 0) static void on_fuse_log(enum fuse_log_level level, const char *fmt, va_list ap)
 {
     (void)level;
     vsnprintf(fuse_said, sizeof fuse_said, fmt, ap);

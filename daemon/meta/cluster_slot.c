@@ -4,8 +4,8 @@
  * image follow. The diagram is in cluster_int.h. Meta loop, but for the bodies of the jobs, which own
  * the slot's `load`, and read `hosted`, `n_hosted` and `image`, from start to done.
  *
- * Orders that matter: new logs are open before the image shows the topic; the image has forgotten a topic
- * before its logs are removed; a name is free again while the logs of its last bearer are being removed (a
+ * Orders that matter: new logs are open before the image shows the topic; the image has forgotten a topic, and its
+ * partitions take nothing more, before whoever deleted it is answered and its logs are removed; a name is free again while the logs of its last bearer are being removed (a
  * new topic waits for that in this slot).
  */
 #include <errno.h>
@@ -311,6 +311,8 @@ static void remove_begin(struct topic_slot *s, int32_t keep)
         cluster_publish_topic(s->cluster, s->name, NULL);
         coordinator_topic_deleted(s->cluster->broker->coordinator, s->name);
     }
+    for (int32_t id = keep; id < s->n_hosted; id++)
+        partitions_retire(s->cluster->broker->partitions, s->name, id);
     s->n_kept = keep;
     slot_release_load(s);
     slot_move(s, SLOT_REMOVING);

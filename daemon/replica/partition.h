@@ -124,6 +124,8 @@ bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char re
  * damaged and returns its -errno. */
 int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
                    struct topic_config *cfg, const struct partition_state *st);
+/* From now on it takes and shows nothing (UNKNOWN_TOPIC_OR_PARTITION); waiters are woken. Does not block. */
+void partitions_retire(struct partitions *ps, const char *topic, int32_t id);
 /* Leaves the registry, wakes waiters, deletes the log after the last reference. Blocks: on a worker. */
 void partitions_remove(struct partitions *ps, const char *topic, int32_t id);
 /* Calls f for each, without a lock held: f may block. One may just be being removed. */

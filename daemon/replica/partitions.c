@@ -342,6 +342,23 @@ static void wait_until_gone(struct partitions *ps, struct partition *pt)
     pthread_mutex_unlock(&ps->dead_mu);
 }
 
+static void partition_retire(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    pt->deleted = true;
+    pthread_mutex_unlock(&pt->mu);
+    partition_wake_all(pt);
+}
+
+void partitions_retire(struct partitions *ps, const char *topic, int32_t id)
+{
+    struct partition *pt = partitions_get(ps, kstr_of(topic), id);
+    if (pt == NULL)
+        return;
+    partition_retire(pt);
+    partition_unref(pt);
+}
+
 void partitions_remove(struct partitions *ps, const char *topic, int32_t id)
 {
     pthread_rwlock_wrlock(&ps->lock);
@@ -350,10 +367,7 @@ void partitions_remove(struct partitions *ps, const char *topic, int32_t id)
     if (pt == NULL)
         return;
 
-    pthread_mutex_lock(&pt->mu);
-    pt->deleted = true;
-    pthread_mutex_unlock(&pt->mu);
-    partition_wake_all(pt);
+    partition_retire(pt);
     flusher_forget(ps->broker->flusher, pt);
     partition_unref(pt);
     wait_until_gone(ps, pt);
