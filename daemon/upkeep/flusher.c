@@ -53,15 +53,17 @@ static void lane_wake(struct lane *ln) /* under mu */
         pthread_cond_signal(&ln->wake);
 }
 
-static void lane_push(struct lane *ln, struct partition *pt) /* under mu */
+/* True when it joined the queue: then a thread is needed for it. Under mu. */
+static bool lane_push(struct lane *ln, struct partition *pt)
 {
     if (pt->flush_queued)
-        return;
+        return false;
     pt->flush_queued = true;
     if (pt->flush_running)
-        return; /* it joins the queue when this sync is done */
+        return false; /* it joins the queue when this sync is done */
     partition_ref(pt);
     TAILQ_INSERT_TAIL(&ln->queue, pt, flush_link);
+    return true;
 }
 
 static void lane_untime(struct partition *pt) /* under mu; the caller drops the reference outside */
@@ -74,8 +76,8 @@ void flusher_queue(struct flusher *f, struct partition *pt)
 {
     struct lane *ln = &f->lanes[pt->dir];
     pthread_mutex_lock(&ln->mu);
-    lane_push(ln, pt);
-    lane_wake(ln);
+    if (lane_push(ln, pt))
+        lane_wake(ln);
     pthread_mutex_unlock(&ln->mu);
 }
 
