@@ -9,7 +9,8 @@ shopt -s lastpipe
 export LC_ALL=C.UTF-8 TZ=UTC
 export PATH=$TESTLIB:$BUILDDIR/daemon:$BUILDDIR/fuse:$BUILDDIR/src:$PATH:/usr/sbin:/sbin
 export PYTHONPATH=$TESTLIB PYTHONDONTWRITEBYTECODE=1
-export ASAN_OPTIONS=${ASAN_OPTIONS:-exitcode=98:detect_leaks=1}
+# a small quarantine, so that memory that was given back does not count as growth
+export ASAN_OPTIONS=${ASAN_OPTIONS:-exitcode=98:detect_leaks=1:quarantine_size_mb=8:malloc_context_size=10}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=97:second_deadlock_stack=1}
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$TESTLIB/lsan.supp:print_suppressions=0}
