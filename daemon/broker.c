@@ -16,6 +16,7 @@
 #include "daemon/meta/registers.h"
 #include "daemon/replica/partition.h"
 #include "daemon/server/server.h"
+#include "daemon/upkeep/cleaner.h"
 #include "daemon/upkeep/flusher.h"
 #include "daemon/upkeep/upkeep.h"
 #include "lib/base/check.h"
@@ -217,6 +218,7 @@ static int start_all(struct broker *b, char *err, size_t err_size)
         return rc;
     coordinator_start(b->coordinator);
     b->upkeep = upkeep_new(b);
+    b->cleaner = cleaner_new(b);
     b->started_ms = clock_wall_ms();
     return server_start(b->server, err, err_size);
 }
@@ -266,6 +268,7 @@ bool broker_stop(struct broker *b)
     server_stop(b->server);
     coordinator_drain(b->coordinator);
     upkeep_stop(b->upkeep);
+    cleaner_free(b->cleaner);
     cluster_stop(b->cluster);
     join_loops(b); /* nobody submits jobs or appends after this */
     workers_free(b->workers);

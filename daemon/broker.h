@@ -42,6 +42,7 @@ struct broker {
     struct partitions *partitions;
     struct flusher *flusher;         /* daemon/upkeep/flusher.h */
     struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */
+    struct cleaner *cleaner; /* daemon/upkeep/cleaner.h: compaction */
     struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
     struct server *server;           /* daemon/server/server.h: listeners and sessions */
     int64_t started_ms;              /* wall time at which it began to serve */

@@ -124,6 +124,34 @@ static const struct conf_key keys[] = {
     { "log.flush.interval.ms", CONF_LONG, "1000", 1, I64_MAX, NULL, FIELD(log_flush_interval_ms),
       "Under flush.policy=interval: flush what has waited this long. Topics: flush.ms.", false },
 
+    { "log.cleaner.min.cleanable.ratio", CONF_DOUBLE, "0.5", 0, 1, NULL, FIELD(log_cleaner_min_cleanable_ratio),
+      "A compacted log is cleaned when more than this share of its bytes is new. Topics: "
+      "min.cleanable.dirty.ratio.",
+      false },
+    { "log.cleaner.min.compaction.lag.ms", CONF_LONG, "0", 0, I64_MAX, NULL,
+      FIELD(log_cleaner_min_compaction_lag_ms),
+      "No record younger than this is removed by compaction. Topics: min.compaction.lag.ms.", false },
+    { "log.cleaner.max.compaction.lag.ms", CONF_LONG, "9223372036854775807", 1, I64_MAX, NULL,
+      FIELD(log_cleaner_max_compaction_lag_ms),
+      "A record that waited this long is cleaned whatever the share of new bytes. Topics: "
+      "max.compaction.lag.ms.",
+      false },
+    { "log.cleaner.delete.retention.ms", CONF_LONG, "86400000", 0, I64_MAX, NULL,
+      FIELD(log_cleaner_delete_retention_ms),
+      "How long a key's deletion (a record with a null value) can still be read after it was first cleaned. "
+      "Topics: "
+      "delete.retention.ms.",
+      false },
+
+    { "log.cleaner.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(log_cleaner_enable),
+      "Logs with cleanup.policy=compact are compacted. false: they only grow.", true },
+    { "log.cleaner.dedupe.buffer.size", CONF_LONG, "134217728", 65536, I64_MAX, NULL,
+      FIELD(log_cleaner_dedupe_buffer_size),
+      "Bytes of memory for the keys of one pass, 24 a key. What does not fit waits for the next pass.", true },
+    { "log.cleaner.backoff.ms", CONF_LONG, "15000", 1, I64_MAX, NULL, FIELD(log_cleaner_backoff_ms),
+      "Time between two looks for logs to clean, when there was none.", true },
+    { "log.cleaner.io.max.bytes.per.second", CONF_DOUBLE, "1e+18", 1, 1e18, NULL,
+      FIELD(log_cleaner_io_max_bytes_per_second), "Cleaning reads and writes no more than this.", true },
     { "log.retention.check.interval.ms", CONF_LONG, "300000", 1, I64_MAX, NULL,
       FIELD(log_retention_check_interval_ms), "Time between two looks for segments to delete.", true },
     { "producer.id.expiration.ms", CONF_LONG, "86400000", 1, I64_MAX, NULL, FIELD(producer_id_expiration_ms),

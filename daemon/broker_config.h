@@ -42,8 +42,14 @@ struct broker_config {
     int log_message_timestamp_type, compression_type, flush_policy;
     int64_t log_message_timestamp_before_max_ms, log_message_timestamp_after_max_ms;
     int64_t log_flush_interval_messages, log_flush_interval_ms;
+    double log_cleaner_min_cleanable_ratio;
+    int64_t log_cleaner_min_compaction_lag_ms, log_cleaner_max_compaction_lag_ms;
+    int64_t log_cleaner_delete_retention_ms;
     /* upkeep */
     int64_t log_retention_check_interval_ms, producer_id_expiration_ms;
+    bool log_cleaner_enable;
+    int64_t log_cleaner_dedupe_buffer_size, log_cleaner_backoff_ms;
+    double log_cleaner_io_max_bytes_per_second;
     /* groups */
     int32_t offsets_topic_num_partitions, offsets_topic_replication_factor, offsets_topic_segment_bytes;
     int32_t offsets_retention_minutes, offsets_commit_timeout_ms, offset_metadata_max_bytes;

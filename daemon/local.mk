@@ -17,6 +17,8 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 EXTRA_DIST += %D%/replica/README.md
 
 # upkeep
+%C%_libklogd_a_SOURCES += %D%/upkeep/cleaner.c %D%/upkeep/cleaner.h
+%C%_libklogd_a_SOURCES += %D%/upkeep/cleaner_choice.c %D%/upkeep/cleaner_choice.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/flusher.c %D%/upkeep/flusher.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/upkeep.c %D%/upkeep/upkeep.h
 

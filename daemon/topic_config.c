@@ -63,6 +63,16 @@ static const struct conf_key keys[] = {
       "Under flush.policy=interval: flush after this many records.", false },
     { "flush.ms", CONF_LONG, "1000", 1, I64_MAX, NULL, FIELD(flush_ms),
       "Under flush.policy=interval: flush what has waited this long.", false },
+    { "min.cleanable.dirty.ratio", CONF_DOUBLE, "0.5", 0, 1, NULL, FIELD(min_cleanable_dirty_ratio),
+      "With compaction: clean when more than this share of the log's bytes is new.", false },
+    { "min.compaction.lag.ms", CONF_LONG, "0", 0, I64_MAX, NULL, FIELD(min_compaction_lag_ms),
+      "With compaction: no record younger than this is removed.", false },
+    { "max.compaction.lag.ms", CONF_LONG, "9223372036854775807", 1, I64_MAX, NULL, FIELD(max_compaction_lag_ms),
+      "With compaction: a record that waited this long is cleaned whatever the share of new bytes.", false },
+    { "delete.retention.ms", CONF_LONG, "86400000", 0, I64_MAX, NULL, FIELD(delete_retention_ms),
+      "With compaction: how long a key's deletion (a record with a null value) can still be read after it was "
+      "first cleaned.",
+      false },
 };
 static_assert(ARRAY_LEN(keys) <= 64, "topic_config.set is too small");
 
@@ -85,6 +95,10 @@ static const char *const synonyms[ARRAY_LEN(keys)][4] = {
     { "flush.policy" },
     { "log.flush.interval.messages" },
     { "log.flush.interval.ms" },
+    { "log.cleaner.min.cleanable.ratio" },
+    { "log.cleaner.min.compaction.lag.ms" },
+    { "log.cleaner.max.compaction.lag.ms" },
+    { "log.cleaner.delete.retention.ms" },
 };
 
 static size_t key_index(const struct conf_key *k)

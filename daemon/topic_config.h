@@ -27,6 +27,8 @@ struct topic_config {
     int64_t timestamp_before_max_ms, timestamp_after_max_ms;
     enum flush_policy flush_policy;
     int64_t flush_messages, flush_ms;
+    double min_cleanable_dirty_ratio;
+    int64_t min_compaction_lag_ms, max_compaction_lag_ms, delete_retention_ms;
     int compression_type;  /* enum compression_type */
     bool compact, delete_; /* as in plog.compact_policy, plog.delete_policy */
 

@@ -221,7 +221,7 @@ static int keep_some(struct filter *f, const struct batch_header *h, struct slic
     bool cleaned = batch_last_offset(h) < f->p->end;
     int64_t horizon = k->tombstones && !has_horizon && cleaned ? horizon_from_now(f->p->o) : -1;
 
-    if (k->tombstones && (has_horizon || horizon >= 0))
+    if (k->tombstones && cleaned)
         note_horizon(f->p, horizon >= 0 ? horizon : h->base_timestamp);
     if (k->n == h->count && horizon < 0)
         return emit(f, bytes, k->text_bytes);

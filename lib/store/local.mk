@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/clean_filter.c \
 	%D%/clean_manifest.c \
 	%D%/clean_map.c %D%/clean_map.h \
+	%D%/clean_marks.c %D%/clean_marks.h \
 	%D%/clean_range.c \
 	%D%/clean_swap.c \
 	%D%/clean_txns.c \

@@ -84,6 +84,8 @@ SYSTEM_TESTS += \
     %D%/327-configuration.t \
     %D%/328-clean-stop-and-recovery.t \
     %D%/330-old-producers.t \
+    %D%/331-compaction.t \
+    %D%/332-cleaning-awkward-segments.t \
     %D%/340-consumer-groups.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One thread. A round looks at every compacted partition, closes active segments that have become old, and
+ * cleans the most urgent one; then the next round begins at once. When nothing is urgent the thread sleeps
+ * for log.cleaner.backoff.ms. How far a log is clean is remembered here and in two files of its log
+ * directory.
+ *
+ * Everything belongs to the thread, but what mu guards. A partition is held by reference only during its
+ * pass, which ends soon after the partition is deleted or the broker stops.
+ */
+#include "daemon/upkeep/cleaner.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <uthash.h>
+
+#include "daemon/broker.h"
+#include "daemon/replica/partition.h"
+#include "daemon/upkeep/cleaner_choice.h"
+#include "daemon/upkeep/flusher.h"
+#include "lib/base/check.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/store/clean.h"
+#include "lib/store/clean_marks.h"
+
+enum {
+    LOOK_EVERY_BYTES = 64 * 1024, /* of a pass: whether to stop, and whether it is too fast */
+    RETRY_MIN_MS = 1000,
+    RETRY_MAX_MS = 3600000,
+};
+
+struct known_log {
+    char name[TOPIC_NAME_MAX + 16]; /* "orders-0" */
+    char topic[TOPIC_NAME_MAX + 1];
+    int32_t partition;
+    int dir;
+    struct uuid topic_id;  /* zero: from a file, which does not say */
+    int64_t first_dirty;   /* everything below is clean */
+    int64_t horizon_ms;    /* HORIZON_... */
+    bool unfinished;       /* the last pass did not get as far as it wanted */
+    int64_t not_before_ms; /* it failed: left alone until then, monotonic */
+    int64_t retry_ms;      /* how long it is left alone */
+    bool seen;             /* in this round */
+    UT_hash_handle hh;
+};
+
+struct cleaner {
+    struct broker *broker;
+    pthread_t thread;
+    pthread_mutex_t mu;
+    pthread_cond_t wake; /* on CLOCK_MONOTONIC */
+    bool stopping;       /* guarded by mu */
+    struct known_log *logs;
+    /* the pass */
+    struct partition *at;
+    int64_t began_ms, bytes, looked_at_bytes;
+};
+
+/* ---- what is remembered ---- */
+
+static struct known_log *log_get(struct cleaner *c, const char *topic, int32_t partition, int dir)
+{
+    char name[TOPIC_NAME_MAX + 16];
+    struct known_log *k;
+
+    int n = snprintf(name, sizeof name, "%s-%" PRId32, topic, partition);
+    KCHECK(n > 0 && (size_t)n < sizeof name);
+    HASH_FIND(hh, c->logs, name, (size_t)n, k);
+    if (k != NULL)
+        return k;
+    k = xcalloc(1, sizeof *k);
+    memcpy(k->name, name, (size_t)n + 1);
+    snprintf(k->topic, sizeof k->topic, "%s", topic);
+    k->partition = partition;
+    k->dir = dir;
+    k->horizon_ms = HORIZON_NONE;
+    HASH_ADD_KEYPTR(hh, c->logs, k->name, (size_t)n, k);
+    return k;
+}
+
+static void log_reset(struct known_log *k, const struct uuid *topic_id)
+{
+    k->topic_id = *topic_id;
+    k->first_dirty = k->not_before_ms = k->retry_ms = 0;
+    k->horizon_ms = HORIZON_NONE;
+    k->unfinished = false;
+}
+
+struct reading {
+    struct cleaner *cleaner;
+    int dir;
+};
+
+static bool is_name(const char *topic)
+{
+    return topic[0] != '\0' && strlen(topic) <= TOPIC_NAME_MAX;
+}
+
+static void take_offset(void *arg, const struct clean_mark *m)
+{
+    struct reading *r = arg;
+    if (!is_name(m->topic))
+        return;
+    struct known_log *k = log_get(r->cleaner, m->topic, m->partition, r->dir);
+    k->first_dirty = m->value;
+    k->horizon_ms = HORIZON_UNKNOWN; /* unless the other file knows */
+}
+
+static void take_horizon(void *arg, const struct clean_mark *m)
+{
+    struct reading *r = arg;
+    if (!is_name(m->topic))
+        return;
+    struct known_log *k = log_get(r->cleaner, m->topic, m->partition, r->dir);
+    k->horizon_ms = m->value == INT64_MAX ? HORIZON_NONE : m->value;
+}
+
+static void read_file(struct cleaner *c, int dir, const char *file, clean_mark_fn *take)
+{
+    struct reading r = { c, dir };
+    struct datadir *dd = c->broker->dirs[dir];
+    int rc = clean_marks_read(dd, file, take, &r);
+
+    if (rc < 0)
+        log_warn("%s/%s cannot be read: %s; logs are cleaned from their front again", datadir_path(dd), file,
+                 rc == -EBADMSG ? "it is damaged" : strerror(-rc));
+}
+
+static int64_t offset_of(const struct known_log *k)
+{
+    return k->first_dirty;
+}
+
+static int64_t horizon_of(const struct known_log *k)
+{
+    return k->horizon_ms == HORIZON_NONE ? INT64_MAX : k->horizon_ms;
+}
+
+static void write_file(struct cleaner *c, int dir, const char *file,
+                       int64_t (*value)(const struct known_log *k))
+{
+    struct datadir *dd = c->broker->dirs[dir];
+    CLEANUP(freep) struct clean_mark *marks = xcalloc(HASH_COUNT(c->logs) + 1, sizeof *marks);
+    struct known_log *k, *tmp;
+    size_t n = 0;
+
+    if (datadir_failed(dd))
+        return;
+    HASH_ITER (hh, c->logs, k, tmp) {
+        if (k->dir == dir)
+            marks[n++] = (struct clean_mark){ k->topic, k->partition, value(k) };
+    }
+    int rc = clean_marks_write(dd, file, marks, n);
+    if (rc < 0)
+        log_warn("%s/%s cannot be written: %s; after a restart some cleaning is done again", datadir_path(dd),
+                 file, strerror(-rc));
+}
+
+static void save(struct cleaner *c, int dir)
+{
+    write_file(c, dir, CLEAN_OFFSETS_FILE, offset_of);
+    write_file(c, dir, CLEAN_HORIZONS_FILE, horizon_of);
+}
+
+/* ---- choosing ---- */
+
+struct round {
+    struct cleaner *cleaner;
+    struct partition *best; /* a reference */
+    struct known_log *best_log;
+    double urgency;
+};
+
+static struct topic_config *config_of(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    struct topic_config *cfg = topic_config_ref(pt->config);
+    pthread_mutex_unlock(&pt->mu);
+    return cfg;
+}
+
+static int64_t limit_of(const struct partition_view *v)
+{
+    return MIN(v->hw, v->lso);
+}
+
+/* What was closed is cleaned once it is on disk, which the flusher sees to. */
+static void roll_if_old(struct partition *pt, const struct topic_config *cfg, int64_t now_ms)
+{
+    if (plog_roll_if_older(pt->log, MIN(cfg->plog.segment_ms, cfg->max_compaction_lag_ms), now_ms) > 0)
+        flusher_queue(pt->broker->flusher, pt);
+}
+
+static void note_failure(struct cleaner *c, struct partition *pt, struct known_log *k, int rc)
+{
+    if (datadir_failed(c->broker->dirs[pt->dir])) {
+        broker_dir_failed(c->broker, pt->dir, -rc);
+        return;
+    }
+    k->retry_ms = MIN(MAX(k->retry_ms * 2, RETRY_MIN_MS), RETRY_MAX_MS);
+    k->not_before_ms = clock_mono_ms() + k->retry_ms;
+    log_warn("%s: cleaning failed: %s; it is tried again in %" PRId64 " s, others go on", plog_name(pt->log),
+             rc == -EBADMSG ? "the log is damaged" : strerror(-rc), k->retry_ms / 1000);
+}
+
+static double look_at(struct round *r, struct partition *pt, struct known_log *k,
+                      const struct topic_config *cfg, const struct partition_view *v)
+{
+    int64_t now_ms = clock_wall_ms();
+    struct clean_look look;
+
+    roll_if_old(pt, cfg, now_ms);
+    int rc = plog_clean_look(pt->log, k->first_dirty, limit_of(v), cfg->min_compaction_lag_ms, now_ms, &look);
+    if (rc < 0) {
+        note_failure(r->cleaner, pt, k, rc);
+        return 0;
+    }
+    return cleaner_urgency(cfg, &look, k->unfinished, k->horizon_ms, now_ms);
+}
+
+static void consider(struct round *r, struct partition *pt, const struct topic_config *cfg)
+{
+    struct partition_view v;
+    struct known_log *k = log_get(r->cleaner, pt->topic, pt->id, pt->dir);
+
+    if (uuid_is_zero(&k->topic_id))
+        k->topic_id = pt->topic_id;
+    else if (!uuid_eq(&k->topic_id, &pt->topic_id))
+        log_reset(k, &pt->topic_id);
+    k->dir = pt->dir;
+    k->seen = true;
+    partition_view(pt, &v);
+    if (v.err != KERR_NONE || !v.hw_is_current || k->not_before_ms > clock_mono_ms())
+        return;
+    double urgency = look_at(r, pt, k, cfg, &v);
+    if (urgency <= r->urgency)
+        return;
+    partition_unref(r->best);
+    r->best = partition_ref(pt);
+    r->best_log = k;
+    r->urgency = urgency;
+}
+
+static bool is_stopping(struct cleaner *c)
+{
+    pthread_mutex_lock(&c->mu);
+    bool stopping = c->stopping;
+    pthread_mutex_unlock(&c->mu);
+    return stopping;
+}
+
+static void consider_partition(void *arg, struct partition *pt)
+{
+    struct round *r = arg;
+
+    if (pt->log == NULL || pt->dir < 0 || is_stopping(r->cleaner))
+        return;
+    struct topic_config *cfg = config_of(pt);
+    if (cfg->compact)
+        consider(r, pt, cfg);
+    topic_config_unref(cfg);
+}
+
+/* Topics that were deleted, or are compacted no longer. */
+static void forget_unseen(struct cleaner *c)
+{
+    struct known_log *k, *tmp;
+    CLEANUP(freep) bool *changed = xcalloc((size_t)c->broker->n_dirs + 1, sizeof *changed);
+
+    if (is_stopping(c))
+        return; /* the round was cut short */
+    HASH_ITER (hh, c->logs, k, tmp) {
+        if (k->seen) {
+            k->seen = false;
+            continue;
+        }
+        changed[k->dir] = true;
+        HASH_DEL(c->logs, k);
+        free(k);
+    }
+    for (int i = 0; i < c->broker->n_dirs; i++)
+        if (changed[i])
+            save(c, i);
+}
+
+/* ---- a pass ---- */
+
+static bool is_deleted(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    bool deleted = pt->deleted;
+    pthread_mutex_unlock(&pt->mu);
+    return deleted;
+}
+
+static void wait_until(struct cleaner *c, int64_t until_ms) /* under mu */
+{
+    struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+    while (!c->stopping && clock_mono_ms() < until_ms)
+        pthread_cond_timedwait(&c->wake, &c->mu, &ts);
+}
+
+/* log.cleaner.io.max.bytes.per.second: as much as has been read and written may take that long. */
+static bool go_on(void *arg, int64_t bytes)
+{
+    struct cleaner *c = arg;
+
+    c->bytes += bytes;
+    if (c->bytes - c->looked_at_bytes < LOOK_EVERY_BYTES)
+        return true;
+    c->looked_at_bytes = c->bytes;
+    double due_ms = (double)c->bytes * 1000 / c->broker->config.log_cleaner_io_max_bytes_per_second;
+    pthread_mutex_lock(&c->mu);
+    if (due_ms >= 1)
+        wait_until(c, c->began_ms + (int64_t)due_ms);
+    bool stopping = c->stopping;
+    pthread_mutex_unlock(&c->mu);
+    return !stopping && !is_deleted(c->at);
+}
+
+static void say(struct cleaner *c, struct partition *pt, const struct clean_result *r)
+{
+    if (r->records_before == r->records_after && r->segments_before == r->segments_after) {
+        log_debug("%s: clean up to offset %" PRId64 ", nothing to remove", plog_name(pt->log),
+                  r->first_dirty);
+        return;
+    }
+    log_info("%s: cleaned up to offset %" PRId64 "%s: %" PRId64 " of %" PRId64 " records, %" PRId64
+             " of %" PRId64 " bytes, %d of %d segments stay; %" PRId64 " ms",
+             plog_name(pt->log), r->first_dirty, r->map_full ? " (the map of keys was full)" : "",
+             r->records_after, r->records_before, r->bytes_after, r->bytes_before, r->segments_after,
+             r->segments_before, clock_mono_ms() - c->began_ms);
+    if (r->keyless > 0)
+        log_warn("%s: cleaning dropped %" PRId64 " records without a key", plog_name(pt->log), r->keyless);
+}
+
+static void take_result(struct cleaner *c, struct known_log *k, const struct clean_result *r)
+{
+    k->first_dirty = r->first_dirty;
+    k->horizon_ms = r->next_horizon_ms < 0 ? HORIZON_NONE : MAX(r->next_horizon_ms, 1);
+    k->unfinished = r->map_full;
+    k->retry_ms = k->not_before_ms = 0;
+    save(c, k->dir);
+}
+
+static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
+{
+    struct topic_config *cfg = config_of(pt);
+    struct partition_view v;
+    struct clean_result r;
+
+    partition_view(pt, &v);
+    c->at = pt;
+    c->began_ms = clock_mono_ms();
+    c->bytes = c->looked_at_bytes = 0;
+    struct clean_options o = {
+        .first_dirty = k->first_dirty,
+        .limit = limit_of(&v),
+        .min_lag_ms = cfg->min_compaction_lag_ms,
+        .now_ms = clock_wall_ms(),
+        .delete_retention_ms = cfg->delete_retention_ms,
+        .map_bytes = (size_t)c->broker->config.log_cleaner_dedupe_buffer_size,
+        .go_on = go_on,
+        .arg = c,
+    };
+    topic_config_unref(cfg);
+    int rc = v.err == KERR_NONE ? plog_clean(pt->log, &o, &r) : -ECANCELED;
+    if (rc == 0) {
+        say(c, pt, &r);
+        take_result(c, k, &r);
+    } else if (rc != -ECANCELED) {
+        note_failure(c, pt, k, rc);
+    }
+}
+
+/* ---- the thread ---- */
+
+/* False: nothing was urgent. */
+static bool run_round(struct cleaner *c)
+{
+    struct round r = { .cleaner = c };
+
+    partitions_each(c->broker->partitions, consider_partition, &r);
+    forget_unseen(c);
+    if (r.best == NULL)
+        return false;
+    clean(c, r.best, r.best_log);
+    partition_unref(r.best);
+    return true;
+}
+
+static void *cleaner_main(void *arg)
+{
+    struct cleaner *c = arg;
+
+    while (!is_stopping(c)) {
+        if (run_round(c))
+            continue;
+        pthread_mutex_lock(&c->mu);
+        wait_until(c, clock_mono_ms() + c->broker->config.log_cleaner_backoff_ms);
+        pthread_mutex_unlock(&c->mu);
+    }
+    return NULL;
+}
+
+struct cleaner *cleaner_new(struct broker *b)
+{
+    if (!b->config.log_cleaner_enable)
+        return NULL;
+    struct cleaner *c = xcalloc(1, sizeof *c);
+    pthread_condattr_t attr;
+
+    c->broker = b;
+    pthread_mutex_init(&c->mu, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    for (int i = 0; i < b->n_dirs; i++) {
+        read_file(c, i, CLEAN_OFFSETS_FILE, take_offset);
+        read_file(c, i, CLEAN_HORIZONS_FILE, take_horizon);
+    }
+    int rc = pthread_create(&c->thread, NULL, cleaner_main, c);
+    KCHECK(rc == 0);
+    pthread_setname_np(c->thread, "klogd-clean");
+    return c;
+}
+
+void cleaner_free(struct cleaner *c)
+{
+    struct known_log *k, *tmp;
+
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->mu);
+    c->stopping = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->mu);
+    pthread_join(c->thread, NULL);
+    HASH_ITER (hh, c->logs, k, tmp) {
+        HASH_DEL(c->logs, k);
+        free(k);
+    }
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->mu);
+    free(c);
+}
