@@ -87,6 +87,8 @@ SYSTEM_TESTS += \
     %D%/331-compaction.t \
     %D%/332-cleaning-awkward-segments.t \
     %D%/340-consumer-groups.t \
+    %D%/341-group-rebalances.t \
+    %D%/342-committed-positions.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \
