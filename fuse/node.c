@@ -119,7 +119,7 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
     n->view = *view;
     n->partition = partition;
     if (kind == NODE_PARTITION || kind == NODE_STREAM || kind == NODE_POSITION ||
-        kind == NODE_READER)
+        (kind == NODE_READER && partition >= 0))
         n->pfile = pfile_get(m, n->topic, partition);
     if (page_is_of(kind))
         n->page = page_new(m, n);

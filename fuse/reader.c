@@ -64,13 +64,25 @@ static void reader_ack(struct reader *g, int64_t at)
     struct reader_part *p;
     while (g->first < g->n_lines && g->lines[g->first].end <= at) {
         const struct reader_line *l = &g->lines[g->first++];
-        l->part->acked = l->next;
+        if (l->part != NULL)
+            l->part->acked = l->next;
         g->head += (size_t)(l->end - g->start);
         g->start = l->end;
     }
     buffer_shrink(g);
     LIST_FOREACH (p, &g->parts, link)
         part_commit(p, false);
+}
+
+/* Of what partitions left behind that went, only the line that is read right now is kept, to its end. */
+static void buffer_cut(struct reader *g, int64_t at)
+{
+    g->orphaned = false;
+    if (g->first == g->n_lines)
+        return;
+    bool inside = at > g->start;
+    g->n_lines = g->first + inside;
+    g->text.n = g->head + (inside ? (size_t)(g->lines[g->first].end - g->start) : 0);
 }
 
 /* ---- reading ---- */
@@ -93,7 +105,10 @@ static void op_answer(struct reader_op *op, int64_t at)
     struct reader *g = op->reader;
     size_t from = g->head + (size_t)(at - g->start);
     size_t n = MIN(op->size, g->text.n - from);
+    if (g->releasing && g->first < g->n_lines) /* the rest of the line in hand, no more */
+        n = MIN(n, (size_t)(g->lines[g->first].end - at));
     g->at = at + (int64_t)n;
+    g->delivered = MAX(g->delivered, g->at);
     request_buf(&op->r, g->text.p + from, n);
     op_free(op);
 }
@@ -117,7 +132,7 @@ static bool reader_is_dry(struct reader *g)
     return dry;
 }
 
-static bool reader_is_committed(struct reader *g)
+bool reader_is_committed(struct reader *g)
 {
     struct reader_part *p;
     bool all = true;
@@ -159,13 +174,17 @@ static void op_step(struct reader_op *op)
         return;
     }
     reader_ack(g, at);
+    if (g->orphaned)
+        buffer_cut(g, at);
     if (at < g->start)
         op_fail(op, EINVAL); /* it was acknowledged and is gone */
+    else if (g->releasing && at == g->start)
+        g->dealt = true;
     else if (at < buffer_end(g))
         op_answer(op, at);
     else if (g->closing || g->node->topic->gone)
         op_answer(op, buffer_end(g));
-    else if (reader_is_dry(g))
+    else if ((g->member == NULL || g->assigned) && reader_is_dry(g))
         op_at_end(op);
 }
 
@@ -181,7 +200,7 @@ static void reader_read(struct handle *h, fuse_req_t req, size_t size, off_t off
     op->nonblock = (fi->flags & O_NONBLOCK) != 0;
     TAILQ_INSERT_TAIL(&g->ops, op, link);
     LIST_FOREACH (p, &g->parts, link) {
-        p->empty = false;
+        p->empty = p->gone;
         p->stale = p->fetching;
     }
     request_begin(&op->r, h->mount, req, on_op_interrupted);
@@ -203,6 +222,7 @@ static void reader_free(struct reader *g)
         open_begin(heir);
     }
     timer_clear(m->loop, &g->timer);
+    timer_clear(m->loop, &g->release_timer);
     bytebuf_done(&g->text);
     free(g->lines);
     node_unref(m, g->node);
@@ -223,6 +243,8 @@ static void open_ready(struct reader *g);
 void reader_go(struct reader *g)
 {
     struct reader_op *op, *next;
+    if (g->busy)
+        return;
     if (g->opening != NULL && g->ready) {
         struct reader_part *p = LIST_FIRST(&g->parts);
         if (p->asking)
@@ -234,7 +256,13 @@ void reader_go(struct reader *g)
         next = TAILQ_NEXT(op, link);
         op_step(op);
     }
-    if (g->closing && reader_is_over(g) && g->h == NULL)
+    reader_try_release(g);
+    parts_reap(g);
+    if (!g->closing || !reader_is_over(g))
+        return;
+    if (g->member != NULL)
+        reader_leave(g);
+    else if (g->h == NULL)
         reader_free(g);
 }
 
@@ -257,7 +285,7 @@ bool readers_pending(const struct mount *m)
 {
     struct reader *g;
     LIST_FOREACH (g, &m->readers, link) {
-        if (!reader_is_over(g))
+        if (!reader_is_over(g) || g->member != NULL)
             return true;
     }
     return false;
@@ -357,7 +385,7 @@ static struct reader *reader_new(struct handle *h)
 static void open_begin(struct reader_open *o)
 {
     struct node *n = o->h->node;
-    struct reader *before = reader_find(o->h->mount, n);
+    struct reader *before = n->partition < 0 ? NULL : reader_find(o->h->mount, n);
     if (before != NULL && before->closing) {
         TAILQ_INSERT_TAIL(&before->heirs, o, link);
         return;
@@ -367,6 +395,11 @@ static void open_begin(struct reader_open *o)
         return;
     }
     struct reader *g = reader_new(o->h);
+    if (n->partition < 0) {
+        reader_join(g);
+        open_end(o, 0);
+        return;
+    }
     g->opening = o;
     g->ask = (struct group_ask){ .group = n->view.group,
                                  .topic = n->topic->name,

@@ -15,6 +15,7 @@
 #include "fuse/mount.h"
 #include "fuse/pfile.h"
 #include "lib/client/fetch.h"
+#include "lib/client/member.h"
 
 struct reader;
 
@@ -31,6 +32,8 @@ struct reader_part {
     struct client_fetch fetch;
     struct position position;
     struct positions_commit commit;
+    struct member_commit mcommit;
+    bool gone; /* another member's now */
     struct pfile_waker waker;
     LIST_ENTRY(reader_part) link;
 };
@@ -62,6 +65,14 @@ struct reader {
     struct group_ask ask;
     struct reader_open *opening;
     LIST_ENTRY(reader) link; /* mount->readers */
+    /* as/G/all (reader_member.c) */
+    struct member *member;
+    bool assigned, releasing, leaving;
+    bool dealt;        /* releasing: the line in hand is done, or was waited for long enough */
+    bool orphaned;     /* the buffer is of partitions that went; the next read cuts it off */
+    bool busy;         /* in a call that may come back here */
+    int64_t delivered; /* up to where bytes were handed out */
+    struct timer release_timer;
 };
 
 /* Something has changed: waiting reads go on as far as they can. */
@@ -71,7 +82,18 @@ void reader_close(struct reader *g);
 void readers_end(struct mount *m); /* all of them: the mount ends */
 bool readers_pending(const struct mount *m);
 
+/* All that was said is stored; sends what is not. */
+bool reader_is_committed(struct reader *g);
+
+/* ---- reader_member.c ---- */
+void reader_join(struct reader *g);
+void reader_leave(struct reader *g);
+void reader_try_release(struct reader *g);
+void readers_stop(struct mount *m); /* members end without leaving, before their client does */
+
 /* ---- reader_part.c ---- */
+void part_stop(struct reader_part *p); /* it is another member's now */
+void parts_reap(struct reader *g);     /* frees those that went and wait for nothing */
 struct reader_part *part_new(struct reader *g, int32_t partition, int64_t committed);
 void part_free(struct reader_part *p); /* nothing of it may be out but a fetch */
 void part_fetch(struct reader_part *p);

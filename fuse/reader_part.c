@@ -23,6 +23,10 @@ static void on_part_ends(struct ends_wait *w, int rc)
     struct reader_part *p = container_of(w, struct reader_part, ends);
     const struct ends *e = &p->file->ends;
     p->asking = false;
+    if (p->gone) {
+        reader_go(p->reader);
+        return;
+    }
     if (rc != 0) {
         p->reader->error = pfile_errno(rc);
     } else {
@@ -70,6 +74,25 @@ void part_free(struct reader_part *p)
     LIST_REMOVE(p, link);
     pfile_unref(p->file);
     free(p);
+}
+
+void part_stop(struct reader_part *p)
+{
+    p->gone = p->empty = true;
+    if (p->fetching)
+        client_fetch_cancel(p->reader->mount->client, &p->fetch);
+    p->fetching = false;
+    pfile_unwake(&p->waker);
+}
+
+void parts_reap(struct reader *g)
+{
+    struct reader_part *p, *next;
+    for (p = LIST_FIRST(&g->parts); p != NULL; p = next) {
+        next = LIST_NEXT(p, link);
+        if (p->gone && part_is_idle(p))
+            part_free(p);
+    }
 }
 
 /* ---- records ---- */
@@ -180,18 +203,27 @@ void part_fetch(struct reader_part *p)
 
 /* ---- commits ---- */
 
-static void on_part_committed(struct positions_commit *pc, int rc, enum kerr err)
+static void part_committed(struct reader_part *p, int rc, enum kerr err)
 {
-    struct reader_part *p = container_of(pc, struct reader_part, commit);
     struct reader *g = p->reader;
     p->committing = false;
     p->committed = p->sent;
     p->committed_ms = loop_now_ms(g->mount->loop);
     if (rc == -ECANCELED) /* the mount is gone */
         p->acked = p->committed;
-    else if (rc != 0)
+    else if (rc != 0 && !p->gone) /* what another member got comes again there */
         g->error = group_errno(rc, err);
     reader_go(g);
+}
+
+static void on_part_committed(struct positions_commit *pc, int rc, enum kerr err)
+{
+    part_committed(container_of(pc, struct reader_part, commit), rc, err);
+}
+
+static void on_member_committed(struct member_commit *mc, int rc, enum kerr err)
+{
+    part_committed(container_of(mc, struct reader_part, mcommit), rc, err);
 }
 
 static void part_send_commit(struct reader_part *p)
@@ -204,6 +236,11 @@ static void part_send_commit(struct reader_part *p)
                                      .partition = pfile_partition(p->file),
                                      .offset = p->sent,
                                      .leader_epoch = -1 };
+    if (g->member != NULL) {
+        p->mcommit = (struct member_commit){ .position = p->position, .cb = on_member_committed };
+        member_commit(g->member, &p->mcommit);
+        return;
+    }
     p->commit = (struct positions_commit){ .group = g->node->view.group,
                                            .member_id = "",
                                            .generation = -1,
@@ -218,6 +255,8 @@ bool part_commit(struct reader_part *p, bool now)
 {
     struct reader *g = p->reader;
     int64_t due = p->committed_ms == 0 ? 0 : p->committed_ms + COMMIT_EVERY_MS;
+    if (p->gone)
+        return true;
     if (p->committing || p->acked <= p->committed)
         return !p->committing;
     if (now || due <= loop_now_ms(g->mount->loop))

@@ -285,6 +285,7 @@ void session_end(struct mount *m)
     if (m->topics != NULL) {
         requests_end(m);
         handles_end(m);
+        readers_stop(m);
     }
     session_unmount(m);
     poke_free(m->poke);

@@ -45,6 +45,7 @@ SYSTEM_TESTS += \
     %D%/142-reading-as-a-group.t \
     %D%/143-killed-readers-skip-nothing.t \
     %D%/144-following-as-a-group.t \
+    %D%/145-sharing-as-a-group.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \
