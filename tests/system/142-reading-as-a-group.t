@@ -3,6 +3,7 @@
 scene
 A=$M/t1/as/g/p0
 G=$M/t1/.groups/g/p0
+is_at() { [ "$(at)" = "$1" ]; }
 at() { cat "$G" 2>/dev/null || echo none; }
 seq 1 10 >>"$P"
 eq "as/ lists nothing" "" "$(ls -A "$M/t1/as")"
@@ -46,7 +47,7 @@ read -r y <&5
 read -r z <&5
 exec 5<&-
 eq "lines" "a b c" "$x $y $z"
-wait_for 5 "the record of two lines" [ "$(at)" = $((before + 1)) ]
+wait_for 5 "the record of two lines" is_at $((before + 1))
 
 # a loop commits line by line
 echo start >"$G"
@@ -55,4 +56,4 @@ while read -r l; do
     n=$((n + 1))
     [ $n -lt 5 ] || break
 done <"$A"
-wait_for 5 "four lines are committed" [ "$(at)" = 4 ]
+wait_for 5 "four lines are committed" is_at 4
