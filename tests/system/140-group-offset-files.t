@@ -71,7 +71,7 @@ c.commit({p: o})
 c.close()" || fail "a commit of Kafka's client"
 eq "what it committed" 123 "$(cat "$G/billing/p0")"
 eq "lag" 877 "$(getfattr --only-values -n user.klog.lag "$G/billing/p0")"
-eq "all attributes" user.klog.lag "$(getfattr "$G/billing/p0" | grep klog)"
+eq "all attributes" user.klog.lag "$(getfattr "$G/billing/p0" | grep '^user')"
 eq ".status" "PARTITION POSITION END LAG MEMBER
 0 123 1000 877 -
 1 0 0 0 -" "$(tr -s ' ' <"$G/billing/.status")"

@@ -16,7 +16,7 @@ read -r a <&5
 read -r b <&5
 eq "two lines" "1 2" "$a $b"
 exec 5<&-
-wait_for 5 "one line is committed" [ -e "$G" ]
+wait_for 20 "one line is committed" [ -e "$G" ]
 eq "the second read acknowledged the first line" 1 "$(at)"
 fails 'Operation not permitted' bash -c 'echo x >>"$1"' _ "$A"
 exec 5<"$A"
@@ -47,7 +47,7 @@ read -r y <&5
 read -r z <&5
 exec 5<&-
 eq "lines" "a b c" "$x $y $z"
-wait_for 5 "the record of two lines" is_at $((before + 1))
+wait_for 20 "the record of two lines" is_at $((before + 1))
 
 # a loop commits line by line
 echo start >"$G"
@@ -56,4 +56,4 @@ while read -r l; do
     n=$((n + 1))
     [ $n -lt 5 ] || break
 done <"$A"
-wait_for 5 "four lines are committed" is_at 4
+wait_for 20 "four lines are committed" is_at 4
