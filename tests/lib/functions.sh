@@ -146,12 +146,13 @@ requires_fuse() {
 }
 mount_up() { gone "$KLOGFS_PID" || mounted; }
 # mount_start [klogfs options, as -o ...]
+mount_answers() { mount_up && stat "$M" >/dev/null; } # not the dead one that it replaces
 mount_start() {
     requires_fuse
-    mkdir -p "$M"
+    mkdir -p "$M" 2>/dev/null # a dead mount is there already
     klogfs -f "$B" "$M" "$@" >>"$KLOGFS_LOG" 2>&1 19>&- &
     KLOGFS_PID=$!
-    wait_for 15 "klogfs mounts" mount_up
+    wait_for 15 "klogfs mounts" mount_answers
     gone "$KLOGFS_PID" && fail "klogfs ended at start: $(tail -n3 "$KLOGFS_LOG")"
     return 0
 }
