@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,16 +79,14 @@ static int detach(const char *mountpoint)
 
 int stale_clear(const char *mountpoint, char *err, size_t err_size)
 {
-    struct stat st;
+    struct statfs sf;
     if (!klogfs_is_on(mountpoint))
         return 0;
-    if (stat(mountpoint, &st) == 0) {
+    /* Not stat(): for a second the kernel knows the answer to that without asking anybody. An error other than of
+     * the connection to klogfs is a living klogfs's, whose broker is away. */
+    if (statfs(mountpoint, &sf) == 0 || (errno != ENOTCONN && errno != ECONNABORTED)) {
         snprintf(err, err_size, "klogfs is mounted on %s already; umount %s first", mountpoint, mountpoint);
         return -EBUSY;
-    }
-    if (errno != ENOTCONN && errno != ECONNABORTED) {
-        snprintf(err, err_size, "%s: %s", mountpoint, strerror(errno));
-        return -errno;
     }
     int rc = detach(mountpoint);
     if (rc != 0)

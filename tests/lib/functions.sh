@@ -146,7 +146,7 @@ requires_fuse() {
 }
 mount_up() { gone "$KLOGFS_PID" || mounted; }
 # mount_start [klogfs options, as -o ...]
-mount_answers() { mount_up && stat "$M" >/dev/null; } # not the dead one that it replaces
+mount_answers() { mount_up && stat -f "$M" >/dev/null; } # not the dead one that it replaces
 mount_start() {
     requires_fuse
     mkdir -p "$M" 2>/dev/null # a dead mount is there already
