@@ -438,8 +438,8 @@ static void malformed_registers_are_refused(void **state)
         "{\"version\":2,\"leader\":1,\"leader_be\":0,\"leader_epoch\":5,\"isr\":[],\"isr_be\":[],"
         "\"replicas\":[],"
         "\"adding\":[],\"removing\":[],\"recovery\":0}",
-        "{\"version\":2,\"leader\":99999999999,\"leader_be\":0,\"leader_epoch\":5,\"isr\":[],\"isr_be\":[],"
-        "\"replicas\":[1],\"adding\":[],\"removing\":[],\"recovery\":0}",
+        ("{\"version\":2,\"leader\":99999999999,\"leader_be\":0,\"leader_epoch\":5,\"isr\":[],\"isr_be\":[],"
+        "\"replicas\":[1],\"adding\":[],\"removing\":[],\"recovery\":0}"),
     };
     struct partition_register p;
     struct topic_config_entry *entries;
