@@ -10,6 +10,10 @@ UNIT_TESTS += %D%/test_registers
 %C%_test_registers_LDADD = daemon/libklogd.a $(LIBS_LOOP) $(CMOCKA_LIBS)
 
 # A whole broker in the test's process.
+UNIT_TESTS += %D%/test_cleaner
+%C%_test_cleaner_SOURCES = %D%/test_cleaner.c %D%/rig.c %D%/rig.h
+%C%_test_cleaner_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_cleaner_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
 UNIT_TESTS += %D%/test_dataplane %D%/test_stop %D%/test_storage
 %C%_test_dataplane_SOURCES = %D%/test_dataplane.c %D%/rig.c %D%/rig.h
 %C%_test_dataplane_CPPFLAGS = $(UNIT_CPPFLAGS)
