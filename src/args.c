@@ -264,7 +264,8 @@ int args_parse(const struct command *root, int argc, char *const argv[], struct 
     while (rc == CLI_OK && *next != NULL) {
         const char *text = *next;
         if (!options_over && strcmp(text, "--") == 0) {
-            options_over = true;
+            options_over = ret->dashes = true;
+            ret->n_before_dashes = ret->n_operands;
             next++;
         } else if (!options_over && strncmp(text, "--", 2) == 0) {
             rc = parse_long(ret, &next);
@@ -275,6 +276,8 @@ int args_parse(const struct command *root, int argc, char *const argv[], struct 
             next++;
         }
     }
+    if (!ret->dashes)
+        ret->n_before_dashes = ret->n_operands;
     return rc == CLI_OK ? check_options(ret) : rc;
 }
 

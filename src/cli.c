@@ -73,7 +73,7 @@ void help_print(FILE *out, const char *path, const struct command *c)
         fprintf(out, "\nExamples:\n");
         print_indented(out, c->examples);
     }
-    fprintf(out, "\nExit status: 0 done, 1 failed, 2 wrong usage.\n");
+    fprintf(out, "\nExit status: %s.\n", c->exits != NULL ? c->exits : "0 done, 1 failed, 2 wrong usage");
 }
 
 /* ---- words for completion ---- */
@@ -155,6 +155,11 @@ static void man_command(FILE *out, const char *path, const struct command *c)
         fputc('\n', out);
     }
     man_own_options(out, c->options);
+    if (c->exits != NULL) {
+        fputs(".PP\nExit status: ", out);
+        roff(out, c->exits);
+        fputs(".\n", out);
+    }
     if (c->examples != NULL) {
         fputs(".PP\n.nf\n", out);
         roff(out, c->examples);
@@ -178,7 +183,7 @@ void man_print(FILE *out, const struct command *root)
     man_own_options(out, cli_common_options);
     fputs(".PP\nOf the commands that talk to brokers:\n", out);
     man_own_options(out, cli_online_options);
-    fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nIt failed; standard error says why.\n"
+    fputs(".SH EXIT STATUS\nUnless a command says otherwise:\n.TP\n0\nDone.\n.TP\n1\nIt failed; standard error says why.\n"
           ".TP\n2\nIt was called wrongly.\n"
           ".SH ENVIRONMENT\n.TP\n.B KLOG_BROKERS\nBrokers to ask first, when \\-b is not given.\n"
           ".SH SEE ALSO\n.BR klogd (8),\n.BR klogfs (8)\n",

@@ -33,6 +33,7 @@ struct command {
     int operands_max;    /* -1: any number */
     const char *summary; /* one line */
     const char *text;    /* a paragraph for --help; NULL none */
+    const char *exits; /* what its exit status means, where there is more to it than 0, 1 and 2; NULL */
     const char *examples;
     const struct option_spec *options; /* its own; NULL none */
     bool online; /* talks to brokers, or its children may: takes cli_online_options too */
@@ -55,6 +56,8 @@ struct args {
     size_t n_options;
     const char **operands;
     size_t n_operands;
+    bool dashes;         /* there was a "--" */
+    size_t n_before_dashes; /* operands before it; all, where there was none */
 };
 
 /* 0, or CLI_USAGE after saying what is wrong on standard error. args_done in either case. */

@@ -32,8 +32,9 @@ static const struct command cmd_group = {
     .children = group_children,
 };
 
-static const struct command *const root_children[] = { &cmd_topic, &cmd_config, &cmd_group, &cmd_offsets,
-                                                       &cmd_dump,  &cmd_verify, &cmd_ping,  NULL };
+static const struct command *const root_children[] = { &cmd_topic,  &cmd_config,  &cmd_group,
+                                                       &cmd_run,    &cmd_offsets, &cmd_dump,
+                                                       &cmd_verify, &cmd_ping,    NULL };
 const struct command klog_root = {
     .name = "klog",
     .operands = "",

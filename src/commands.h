@@ -13,5 +13,6 @@ extern const struct command cmd_offsets;
 extern const struct command cmd_dump;
 extern const struct command cmd_verify;
 extern const struct command cmd_ping;
+extern const struct command cmd_run;
 
 #endif

@@ -10,6 +10,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/cmd_group_delete.c %D%/cmd_group_describe.c %D%/cmd_group_list.c %D%/cmd_group_reset.c \
 	%D%/cmd_offsets.c \
 	%D%/cmd_ping.c \
+	%D%/cmd_run.c %D%/run.h %D%/run_batch.c %D%/run_fetch.c %D%/run_group.c %D%/run_child.c %D%/run_part.c \
 	%D%/cmd_topic_alter.c %D%/cmd_topic_create.c %D%/cmd_topic_delete.c \
 	%D%/cmd_topic_describe.c %D%/cmd_topic_list.c \
 	%D%/cmd_verify.c \

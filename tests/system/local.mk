@@ -95,4 +95,5 @@ SYSTEM_TESTS += \
     %D%/403-klog-offsets.t \
     %D%/404-klog-dump-and-verify.t \
     %D%/405-klog-completion.t \
-    %D%/406-klog-groups.t
+    %D%/406-klog-groups.t \
+    %D%/407-klog-run.t

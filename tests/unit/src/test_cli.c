@@ -89,6 +89,25 @@ static void options_may_stand_anywhere(void **state)
     args_done(&l->args);
 }
 
+static void words_after_dashes_are_told_apart(void **state)
+{
+    struct line *l = LINE("run", "a", "-g", "g", "b", "--", "cat", "-n", "--", "x"),
+                *without = LINE("ping", "a");
+
+    (void)state;
+    assert_int_equal(parse(l), CLI_OK);
+    assert_true(l->args.dashes);
+    assert_int_equal(l->args.n_before_dashes, 2);
+    assert_int_equal(l->args.n_operands, 6);
+    assert_string_equal(l->args.operands[3], "-n");
+    assert_string_equal(l->args.operands[4], "--");
+    args_done(&l->args);
+    assert_int_equal(parse(without), CLI_OK);
+    assert_false(without->args.dashes);
+    assert_int_equal(without->args.n_before_dashes, 1);
+    args_done(&without->args);
+}
+
 static void the_last_of_an_option_counts(void **state)
 {
     struct line *l = LINE("topic", "list", "--timeout", "3", "--timeout=4");
@@ -153,6 +172,20 @@ static void bad_values_are_refused_before_anything_is_connected(void **state)
             "klog group reset: --to-offset must be a whole number from 0 to 9223372036854775807, not '-1'");
     refused(LINE("group", "reset", "g", "-t", "t", "--by-duration", "1 hour"),
             "klog group reset: '1 hour' is no duration; it is like PT1H30M, P2D, 90s, 30m, 1h or 2d");
+    refused(LINE("run", "t", "--", "cat"), "klog run: it needs a group: -g GROUP");
+    refused(LINE("run", "-g", "g", "--", "cat"), "klog run: it needs a topic before --");
+    refused(LINE("run", "-g", "g", "t", "cat"), "klog run: it needs a COMMAND after --");
+    refused(LINE("run", "-g", "g", "t", "--"), "klog run: it needs a COMMAND after --");
+    refused(LINE("run", "-g", "g", "--each", "-n", "5", "t", "--", "cat"),
+            "klog run: --each is one record at a time; --lines says otherwise");
+    refused(LINE("run", "-g", "g", "-P", "0", "t", "--", "cat"),
+            "klog run: --workers must be a whole number from 1 to 1000, not '0'");
+    refused(LINE("run", "-g", "g", "--backoff", "5", "t", "--", "cat"),
+            "klog run: --backoff takes a duration like 500ms, 5s or 1m, not '5'");
+    refused(
+        LINE("run", "-g", "g", "--from", "here", "t", "--", "cat"),
+        "klog run: --from takes 'start', 'end', or a time like 1700000000000, 2026-01-02T03:04:05Z, 10:00 or "
+        "-2h, not 'here'");
     refused(LINE("group", "describe"), "klog group describe: name groups, or say --all");
     refused(LINE("group", "describe", "g", "--members", "--state"),
             "klog group describe: --members and --state are two different tables; ask for one");
@@ -311,7 +344,7 @@ static void completion_knows_commands_and_options(void **state)
 
     (void)state;
     char *words = printed(words_print_subcommands, &klog_root);
-    assert_non_null(strstr(words, "topic\nconfig\ngroup\noffsets\n"));
+    assert_non_null(strstr(words, "topic\nconfig\ngroup\nrun\noffsets\n"));
     free(words);
     assert_int_equal(parse(l), CLI_OK);
     words = printed(words_print_options, l->args.command);
@@ -364,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_may_stand_anywhere),
+        cmocka_unit_test(words_after_dashes_are_told_apart),
         cmocka_unit_test(the_last_of_an_option_counts),
         cmocka_unit_test(wrong_words_name_the_nearest_right_one),
         cmocka_unit_test(missing_and_superfluous_things_are_named),
