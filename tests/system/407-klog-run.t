@@ -136,7 +136,7 @@ klog run -g g15 -f t1 -- sh -c 'touch begun; sleep 60' 2>said 19>&- &
 follower=$!
 wait_for 20 "COMMAND runs" test -e begun
 kill -TERM $follower
-kill -TERM $follower
+kill -INT $follower # another, as two of the same may become one
 wait $follower
 eq "exit status" 3 $?
 has "why" 'killed by signal 15' "$(cat said)"
