@@ -9,11 +9,11 @@ from kwire import Conn
 
 def main():
     verb, args = sys.argv[1], sys.argv[2:]
-    c = Conn(os.environ.get("BROKER", "127.0.0.1:9092"), timeout=30)
+    c = Conn(os.environ.get("BROKER", "127.0.0.1:9092"), timeout=90)
     err, text = 0, ""
     if verb == "create":
         n = int(args[1]) if len(args) > 1 and args[1].isdigit() else 1
-        err, text = c.create_topic(args[0], n, 1, [a.split("=", 1) for a in args[1:] if "=" in a])
+        err, text = c.create_topic(args[0], n, 1, [a.split("=", 1) for a in args[1:] if "=" in a], timeout_ms=60000)
     elif verb == "delete":
         err = c.delete_topic(args[0])
     elif verb in ("end", "start"):

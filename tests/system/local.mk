@@ -2,6 +2,7 @@
 # Real processes behind a real mount. 0xx start and stop, 1xx the mount, 2xx shell tools and clients, 3xx the broker, 4xx klog, the tool.
 SYSTEM_TESTS += \
     %D%/001-start-and-stop.t \
+    %D%/002-what-the-readme-shows.t \
     %D%/101-lines-stay-whole.t \
     %D%/102-append-after-growth-elsewhere.t \
     %D%/103-record-in-pieces.t \
