@@ -33,7 +33,7 @@ TESTS += $(STATIC_TESTS)
 EXTRA_DIST += $(STATIC_TESTS)
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/lsan.supp \
-    tests/lib/kwire.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py
+    tests/lib/kwire.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py
 SYSTEM_TESTS =
 COMPAT_TESTS =
 CRASH_TESTS =

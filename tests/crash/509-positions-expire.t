@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Positions live for offsets.retention.minutes after their group has lost its last member, and as long as it has one, however idle.
+# https://github.com/streamnative/kop/issues/303 https://github.com/confluentinc/librdkafka/issues/1442
+# https://github.com/mailgun/kafka-pixy/issues/19 https://github.com/bsm/sarama-cluster/issues/124
+# timeout: 240
+requires kcat
+klogd_start --override offsets.retention.minutes=1 --override offsets.retention.check.interval.ms=1000 \
+    --override group.initial.rebalance.delay.ms=0
+topic t1
+seq 10 | grow
+group() { "$PY" "$TESTLIB/group.py" "$@"; }
+timeout 20 kcat -b $B -q -G gone -X auto.offset.reset=earliest -e t1 >/dev/null
+left=$SECONDS
+kcat -b $B -q -G alive -X auto.offset.reset=earliest t1 >idle.out &
+idle=$!
+cleanup_fn 'kill $idle 2>/dev/null'
+wait_for 20 "the idle member's commit" eval '[ "$(group position alive t1 0)" = 10 ]'
+eq "position of the group that left" 10 "$(group position gone t1 0)"
+wait_for 90 "the position of the group that left is gone" eval '[ "$(group position gone t1 0)" = -1 ]'
+between "seconds that it lived" 58 $((75 * ${TEST_TIMEOUT_FACTOR:-1})) $((SECONDS - left))
+wait_for 10 "its group is gone" eval '[ "$(group state gone)" = Dead ]'
+past() { [ $((SECONDS - left)) -ge 130 ]; }
+wait_for 140 "twice the retention" past
+eq "position of the idle but living group" 10 "$(group position alive t1 0)"
+klogd_kill
+klogd_restart
+wait_for 20 "groups are loaded" eval '[ "$(group state alive)" = Stable ]'
+eq "position of the living group after a restart" 10 "$(group position alive t1 0)"
+eq "position of the group that left, after a restart" -1 "$(group position gone t1 0)"
+kill $idle 2>/dev/null
+wait_gone $idle
