@@ -161,7 +161,7 @@ static void session_handle(struct session *s, struct rcbuf *frame)
     if (a == NULL)
         return;
     void *decoded = arena_alloc(&r->arena, wire_msg_size(r->api->request));
-    if (wire_decode(r->api->request, r->api_version, body, &r->arena, decoded) < 0) {
+    if (wire_decode_request(r->api->request, r->api_version, body, &r->arena, decoded) < 0) {
         request_close(r, arena_printf(&r->arena, "the body of a %s request, version %d, is malformed",
                                       r->api->name, r->api_version));
         return;

@@ -206,7 +206,8 @@ static void decode_struct(struct decoder *d, const struct wire_struct *s, void *
         decode_tags(d, s, ret);
 }
 
-int wire_decode(const struct wire_message *m, int version, struct slice in, struct arena *a, void *ret)
+static bool decode_message(const struct wire_message *m, int version, struct slice in, struct arena *a,
+                           void *ret, size_t *ret_left)
 {
     KCHECK(version >= m->min_version && version <= m->max_version);
 
@@ -219,5 +220,21 @@ int wire_decode(const struct wire_message *m, int version, struct slice in, stru
     };
     wire_defaults(m, ret);
     decode_struct(&d, m->body, ret);
-    return d.r.bad || rd_left(&d.r) > 0 ? -EBADMSG : 0;
+    *ret_left = rd_left(&d.r);
+    return !d.r.bad;
+}
+
+int wire_decode(const struct wire_message *m, int version, struct slice in, struct arena *a, void *ret)
+{
+    size_t left;
+
+    return decode_message(m, version, in, a, ret, &left) && left == 0 ? 0 : -EBADMSG;
+}
+
+int wire_decode_request(const struct wire_message *m, int version, struct slice in, struct arena *a,
+                        void *ret)
+{
+    size_t left;
+
+    return decode_message(m, version, in, a, ret, &left) ? 0 : -EBADMSG;
 }

@@ -45,6 +45,10 @@ const struct wire_api *wire_api_at(size_t i);      /* i-th in the table; NULL pa
  * records point into `in`. Fields outside the version get their defaults. -EBADMSG on anything malformed: too
  * short, trailing bytes, a count larger than the bytes that are left, a null where none is allowed. */
 int wire_decode(const struct wire_message *m, int version, struct slice in, struct arena *a, void *ret);
+/* The same for what a client sent, whose trailing bytes are ignored, as Kafka's brokers ignore them: librdkafka
+ * (2.15) leaves three behind a Metadata request of version 9 and later for all topics. */
+int wire_decode_request(const struct wire_message *m, int version, struct slice in, struct arena *a,
+                        void *ret);
 
 struct wire_gap { /* n bytes belong between out.p[at - 1] and out.p[at] */
     size_t at;
