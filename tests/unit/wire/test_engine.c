@@ -451,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(every_message_comes_back_as_it_was_sent),
         T(a_message_cut_at_any_byte_or_too_long_is_refused),
+        T(what_a_client_sent_may_be_too_long),
         T(every_message_prints_as_one_line),
         T(a_count_larger_than_the_bytes_left_reserves_nothing),
         T(a_large_message_of_small_elements_takes_bounded_memory),
