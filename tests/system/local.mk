@@ -96,4 +96,6 @@ SYSTEM_TESTS += \
     %D%/404-klog-dump-and-verify.t \
     %D%/405-klog-completion.t \
     %D%/406-klog-groups.t \
-    %D%/407-klog-run.t
+    %D%/407-klog-run.t \
+    %D%/408-klog-run-shares.t
+EXTRA_DIST += %D%/share_loop.py
