@@ -86,6 +86,11 @@ static int take_words(const struct args *a, struct run_settings *ret)
         return complain_usage(a, "--each is one record at a time; --lines says otherwise");
     ret->topics = a->operands;
     ret->n_topics = a->n_before_dashes;
+    for (size_t i = 0; i < ret->n_topics && ret->dead_letters != NULL; i++) {
+        if (strcmp(ret->topics[i], ret->dead_letters) == 0)
+            return complain_usage(a, "dead letters in %s would be given to COMMAND again; name another topic",
+                                  ret->dead_letters);
+    }
     return CLI_OK;
 }
 

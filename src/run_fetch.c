@@ -120,7 +120,7 @@ static void on_fetched(struct client_fetch *f, int rc, const struct client_fetch
     struct run_part *p = container_of(f, struct run_part, fetch);
 
     p->fetching = false;
-    if (rc == 0 && ret->err == KERR_OFFSET_OUT_OF_RANGE && p->state != PART_FETCHING)
+    if ((rc != 0 || ret->err != KERR_NONE) && p->state != PART_FETCHING)
         return; /* once there is nothing else to do it is asked again */
     if (rc == 0 && ret->err == KERR_OFFSET_OUT_OF_RANGE) {
         part_seek(p);

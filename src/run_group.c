@@ -155,7 +155,8 @@ static void run_join(struct run *r)
 }
 
 /* ---- signals ---- */
-/* The first asks to end well; later ones are passed on to COMMAND. Where none runs, nothing is waited for any more. */
+/* The first asks to end well; later ones are passed on to COMMAND. Where none runs, nothing is waited for any
+ * more. */
 static void on_signal(struct loop_fd *w, uint32_t events)
 {
     struct run *r = container_of(w, struct run, signals);
@@ -183,11 +184,13 @@ static void on_signal(struct loop_fd *w, uint32_t events)
 static int signals_take(struct run *r)
 {
     sigset_t ours, blocked;
+    struct sigaction hup;
 
     sigemptyset(&ours);
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGTERM);
-    sigaddset(&ours, SIGHUP);
+    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN) /* nohup wants it ignored */
+        sigaddset(&ours, SIGHUP);
     blocked = ours;
     sigaddset(&blocked, SIGPIPE);
     sigprocmask(SIG_BLOCK, &blocked, &r->old_mask);

@@ -73,16 +73,24 @@ static void on_committed(struct positions_commit *pc, int rc, enum kerr err)
     commit_react(m, rc, err);
 }
 
-static void commit_send(struct member *m)
+static size_t commits_move(struct member_commits *from, struct member_commits *to, size_t max)
 {
-    struct position *positions = xcalloc(COMMIT_MAX, sizeof *positions);
     struct member_commit *mc;
     size_t n = 0;
-    while (n < COMMIT_MAX && (mc = TAILQ_FIRST(&m->waiting)) != NULL) {
-        TAILQ_REMOVE(&m->waiting, mc, entry);
-        TAILQ_INSERT_TAIL(&m->sent, mc, entry);
-        positions[n++] = mc->position;
+    for (; n < max && (mc = TAILQ_FIRST(from)) != NULL; n++) {
+        TAILQ_REMOVE(from, mc, entry);
+        TAILQ_INSERT_TAIL(to, mc, entry);
     }
+    return n;
+}
+
+static void commit_send(struct member *m)
+{
+    size_t n = commits_move(&m->waiting, &m->sent, COMMIT_MAX), i = 0;
+    struct position *positions = xcalloc(n, sizeof *positions);
+    const struct member_commit *mc;
+    TAILQ_FOREACH (mc, &m->sent, entry)
+        positions[i++] = mc->position;
     m->commit = (struct positions_commit){
         .group = m->group,
         .member_id = m->id,

@@ -130,6 +130,38 @@ wait $follower
 eq "exit status after INT" 0 $?
 has "the position" 't1/0=11' "$(offsets g14)"
 
+# a topic that is deleted under a running COMMAND
+rm -f begun
+topic short2
+seq 0 9 | $K -P -t short2
+klog run -g g16 -f -n 2 short2 -- sh -c 'touch begun; read -r x <go' 2>said 19>&- &
+follower=$!
+wait_for 20 "COMMAND runs" test -e begun
+klog topic delete short2 >/dev/null
+echo >go
+wait $follower
+eq "exit status after the topic went" 1 $?
+has "why" 'short2 partition 0: ' "$(cat said)"
+
+# two members and one partition: one has nothing to do, and takes over
+klog run -g g17 -f dead -- sh -c 'cat >>taken' 2>said 19>&- &
+first=$!
+wait_lines taken 2
+klog run -g g17 -f dead -- sh -c 'cat >>taken' 2>said 19>&- &
+second=$!
+two_members() { [ "$(klog group describe g17 --state --json | jq -r '"\(.state) \(.members)"')" = "Stable 2" ]; }
+wait_for 20 "two members" two_members
+eq "one of them has nothing" '0
+1' "$(klog group describe g17 --members --json | jq .partitions | sort)"
+kill -TERM $first
+wait $first
+eq "exit status" 0 $?
+grow dead <<<more
+wait_lines taken 3
+kill -TERM $second
+wait $second
+eq "exit status" 0 $?
+
 # the second signal reaches COMMAND, which is not acknowledged then
 rm -f begun
 klog run -g g15 -f t1 -- sh -c 'touch begun; sleep 60' 2>said 19>&- &

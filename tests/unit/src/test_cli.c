@@ -178,6 +178,8 @@ static void bad_values_are_refused_before_anything_is_connected(void **state)
     refused(LINE("run", "-g", "g", "t", "--"), "klog run: it needs a COMMAND after --");
     refused(LINE("run", "-g", "g", "--each", "-n", "5", "t", "--", "cat"),
             "klog run: --each is one record at a time; --lines says otherwise");
+    refused(LINE("run", "-g", "g", "--dead-letter", "b", "a", "b", "--", "cat"),
+            "klog run: dead letters in b would be given to COMMAND again; name another topic");
     refused(LINE("run", "-g", "g", "-P", "0", "t", "--", "cat"),
             "klog run: --workers must be a whole number from 1 to 1000, not '0'");
     refused(LINE("run", "-g", "g", "--backoff", "5", "t", "--", "cat"),
