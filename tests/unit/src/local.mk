@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-UNIT_TESTS += %D%/test_cli %D%/test_offline %D%/test_out
+UNIT_TESTS += %D%/test_cli %D%/test_offline %D%/test_out %D%/test_run_child
 %C%_test_cli_SOURCES = %D%/test_cli.c
 %C%_test_cli_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_cli_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
@@ -9,3 +9,6 @@ UNIT_TESTS += %D%/test_cli %D%/test_offline %D%/test_out
 %C%_test_offline_SOURCES = %D%/test_offline.c
 %C%_test_offline_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_offline_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
+%C%_test_run_child_SOURCES = %D%/test_run_child.c
+%C%_test_run_child_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_run_child_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
