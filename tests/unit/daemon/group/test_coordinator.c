@@ -80,9 +80,14 @@ static struct join_group_request *join_body(struct peer *p)
     return q;
 }
 
+/* A coordinator that has only just started may still be loading: a client asks again, and so does this. */
 static struct join_group_response *join(struct peer *p)
 {
-    struct join_group_response *a = ASK(p, join_group, p->v, join_body(p));
+    struct join_group_response *a;
+
+    do
+        a = ASK(p, join_group, p->v, join_body(p));
+    while (a->error_code == KERR_COORDINATOR_LOAD_IN_PROGRESS);
 
     if (a->error_code == KERR_NONE || a->error_code == KERR_MEMBER_ID_REQUIRED) {
         p->member_id = text(p, a->member_id);
