@@ -11,6 +11,8 @@
 #include "fuse/pfile.h"
 #include "lib/base/mem.h"
 #include "lib/client/fetch.h"
+enum { FIND_BY_POSITION, FIND_BY_OFFSET }; /* KlogFindText's `by` */
+
 /* Batches without text (markers, compacted away) that one fetch may step over before it gives up. */
 #define FETCH_STEPS_MAX 1000
 
@@ -29,9 +31,12 @@ struct fetch {
     struct client_fetch fetch;
     struct client_call find;
     struct klog_find_text_request find_body;
+    struct bytebuf held; /* text up to held_next, of which the place is asked for */
+    int64_t held_next;
 };
 
 static void fetch_send(struct fetch *x);
+static void place_send(struct fetch *x);
 
 static void fetch_done(struct fetch *x, int rc)
 {
@@ -42,6 +47,7 @@ static void fetch_done(struct fetch *x, int rc)
         w->cb(w, rc);
     }
     pfile_unref(x->file);
+    bytebuf_done(&x->held);
     free(x);
 }
 
@@ -67,6 +73,18 @@ static bool fetch_step_over_known(struct fetch *x)
     return moved;
 }
 
+/* Compaction was there, perhaps since the chunk before was read. The text is held until the broker has said
+ * where it stands now. */
+static void fetch_hold(struct fetch *x, struct slice batches, int64_t limit)
+{
+    x->held.n = 0;
+    int rc = text_render(&x->file->mount->texts.iter, batches, x->offset, limit, &x->held, &x->held_next);
+    if (rc != 0 && x->held.n == 0)
+        fetch_done(x, rc);
+    else
+        place_send(x);
+}
+
 static void fetch_keep(struct fetch *x, const struct client_fetched *got)
 {
     struct pfile *f = x->file;
@@ -76,15 +94,19 @@ static void fetch_keep(struct fetch *x, const struct client_fetched *got)
         fetch_send(x);
         return;
     }
+    if (text_has_gaps(got->batches, x->offset, limit)) {
+        fetch_hold(x, got->batches, limit);
+        return;
+    }
     int rc = chunk_add(&f->mount->texts, &f->chunks, x->start, x->offset, limit, got->batches, &next);
     if (rc != 1) {
         fetch_done(x, rc);
     } else if (next > x->offset && ++x->steps < FETCH_STEPS_MAX) {
-        x->offset = next; /* records without text: markers, or what compaction left */
+        x->offset = next; /* records without text: markers */
         fetch_send(x);
     } else {
-        /* The ends promised text that the log does not give: old ends, or a broker that loses data. */
-        fetch_done(x, -ERANGE);
+        /* The ends promised text that the log does not give. */
+        fetch_hold(x, slice_of(NULL, 0), limit);
     }
 }
 
@@ -150,13 +172,15 @@ static void on_found(struct client_call *call, int rc, enum kerr err, int16_t ve
     fetch_send(x);
 }
 
-static void find_send(struct fetch *x)
+typedef void found_fn(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
+
+static void find_ask(struct fetch *x, int8_t by, int64_t value, found_fn *cb)
 {
     wire_defaults(&wire_klog_find_text_request, &x->find_body);
     x->find_body.topic = kstr_of(pfile_topic(x->file));
     x->find_body.partition = pfile_partition(x->file);
-    x->find_body.by = 0;
-    x->find_body.value = x->at;
+    x->find_body.by = by;
+    x->find_body.value = value;
     x->find = (struct client_call){ .target = TARGET_LEADER,
                                     .topic = pfile_topic(x->file),
                                     .partition = pfile_partition(x->file),
@@ -165,19 +189,75 @@ static void find_send(struct fetch *x)
                                     .max_version = -1,
                                     .deadline_ms = x->deadline_ms,
                                     .judge = judge_find,
-                                    .cb = on_found,
+                                    .cb = cb,
                                     .user = x };
     client_call(x->file->mount->client, &x->find);
 }
 
+static void find_send(struct fetch *x)
+{
+    find_ask(x, FIND_BY_POSITION, x->at, on_found);
+}
+
+/* ---- where held text stands ---- */
+
+/* It ends at `end`. Its place is known from its end, since what is behind keeps its positions. */
+static void fetch_place(struct fetch *x, int64_t end)
+{
+    struct pfile *f = x->file;
+    int64_t start = end - (int64_t)x->held.n;
+    bool hole = start > x->start;
+    if (start < x->start) { /* compaction passed between the two answers */
+        if (++x->steps < FETCH_STEPS_MAX)
+            fetch_send(x);
+        else
+            fetch_done(x, -ERANGE);
+        return;
+    }
+    /* Without a chunk in front there is nobody who could be told: old ends. */
+    if ((hole && !chunk_set_hole(&f->chunks, x->start, start)) || (!hole && x->held.n == 0)) {
+        fetch_done(x, -ERANGE);
+        return;
+    }
+    if (x->held.n > 0)
+        chunk_put(&f->mount->texts, &f->chunks, start, x->offset, x->held_next, &x->held);
+    fetch_done(x, 0);
+}
+
+static void on_placed(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+{
+    struct fetch *x = call->user;
+    const struct klog_find_text_response *resp = response;
+    (void)err;
+    (void)version;
+    if (rc == 0)
+        rc = rc_of_kerr(resp->error_code);
+    if (rc != 0)
+        fetch_done(x, rc);
+    else if (fetch_step_over_known(x)) /* another fetch was faster */
+        fetch_send(x);
+    else
+        fetch_place(x, resp->text_position);
+}
+
+static void place_send(struct fetch *x)
+{
+    find_ask(x, FIND_BY_OFFSET, x->held_next, on_placed);
+}
+
 /* ---- the two together ---- */
+
+bool fetch_goes_on(struct pfile *f, int64_t at)
+{
+    const struct chunk *before = chunk_before(&f->chunks, at);
+    return before != NULL && before->next_offset >= f->ends.start_offset;
+}
 
 /* The offset at a position, without asking. */
 static bool offset_known(struct pfile *f, int64_t at, int64_t *ret)
 {
-    const struct chunk *before = chunk_before(&f->chunks, at);
-    if (before != NULL && before->next_offset >= f->ends.start_offset)
-        *ret = before->next_offset;
+    if (fetch_goes_on(f, at))
+        *ret = chunk_before(&f->chunks, at)->next_offset;
     else if (at == f->ends.start_text)
         *ret = f->ends.start_offset;
     else
@@ -197,6 +277,8 @@ static struct fetch *fetch_at(struct pfile *f, int64_t at)
 
 void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w)
 {
+    if (w == NULL)
+        at = chunk_hole_end(&f->chunks, at);
     struct fetch *x = fetch_at(f, at);
     bool begin = x == NULL;
     if (begin) {

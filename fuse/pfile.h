@@ -3,9 +3,10 @@
  * A partition as a file: what all its nodes and open files share. Loop's thread only.
  *
  * Byte 0 of the file is the text position `base`. P1: while any file is open the base does not move, so no
- * position changes its content and the size never shrinks. P2: end of file is only told from ends that were
- * asked for after the read came (to a millisecond), so what any client was told is committed is seen by the
- * next read. P3: reads and sizes wait for the unfinished last lines that closed files sent before.
+ * position changes its content and the size never shrinks; compaction moves what it leaves, and who reads on
+ * finds it by its offset (fetch.c). P2: end of file is only told from ends that were asked for after the read
+ * came (to a millisecond), so what any client was told is committed is seen by the next read. P3: reads and
+ * sizes wait for the unfinished last lines that closed files sent before.
  */
 #ifndef KLOG_FUSE_PFILE_H
 #define KLOG_FUSE_PFILE_H
@@ -143,5 +144,7 @@ struct fetch_wait {
  * ahead. cb: 0, -ERANGE: the ends are old, ask again; -EBADMSG: damaged; -ETIMEDOUT, ... Never runs before
  * this returns. */
 void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w);
+/* Does a chunk say which offset comes at `at`? Then that is read on from, wherever it is by now. */
+bool fetch_goes_on(struct pfile *f, int64_t at);
 
 #endif

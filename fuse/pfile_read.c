@@ -91,7 +91,9 @@ static void read_ahead(struct pfile *f, int64_t edge)
         fetch_text(f, edge, FETCH_SEQUENTIAL_BYTES, NULL);
 }
 
-static void read_finish(struct read_op *op, int64_t at, const struct iovec *iov, int iovs, size_t got)
+/* next: where it ends; skipped: holes inside it. */
+static void read_finish(struct read_op *op, int64_t next, int64_t skipped, const struct iovec *iov, int iovs,
+                        size_t got)
 {
     struct handle *h = op->h;
     struct pfile *f = h->node->pfile;
@@ -99,11 +101,12 @@ static void read_finish(struct read_op *op, int64_t at, const struct iovec *iov,
     if (req != NULL) {
         h->run = op->sequential ? h->run + (int64_t)got : (int64_t)got;
         h->next_off = op->off + (int64_t)got;
+        h->skip += skipped;
         fuse_reply_iov(req, iov, iovs);
         if (op->sequential && h->run > FETCH_RANDOM_BYTES && got > 0)
-            read_ahead(f, at + (int64_t)got);
+            read_ahead(f, next);
         if (h->run > SCAN_BYTES)
-            chunk_pass(&f->mount->texts, &f->chunks, at, got);
+            chunk_pass(&f->mount->texts, &f->chunks, next - (int64_t)got, got);
     }
     read_free(op);
 }
@@ -149,6 +152,26 @@ static int64_t read_place(struct read_op *op, struct pfile *f)
     return pfile_base(f) + op->off + h->skip;
 }
 
+/* What is here from *next on, over holes. */
+static size_t read_gather(struct read_op *op, int64_t *next, int64_t *skipped, struct iovec *iov, int *iovs)
+{
+    struct pfile *f = op->h->node->pfile;
+    size_t got = 0;
+    for (;;) {
+        int n;
+        size_t more = chunk_gather(&f->mount->texts, &f->chunks, *next, op->size - got, iov + *iovs,
+                                   READ_IOVS_MAX - *iovs, &n);
+        got += more;
+        *iovs += n;
+        *next += (int64_t)more;
+        int64_t to = chunk_hole_end(&f->chunks, *next);
+        if (got == op->size || *iovs == READ_IOVS_MAX || to == *next)
+            return got;
+        *skipped += to - *next;
+        *next = to;
+    }
+}
+
 static void read_step(struct read_op *op)
 {
     struct pfile *f = op->h->node->pfile;
@@ -162,14 +185,14 @@ static void read_step(struct read_op *op)
         ends_ask(f, &op->ends);
         return;
     }
-    int64_t at = read_place(op, f);
-    size_t got = chunk_gather(&f->mount->texts, &f->chunks, at, op->size, iov, READ_IOVS_MAX, &iovs);
-    int64_t next = at + (int64_t)got;
-    bool at_end = next >= f->ends.end_text, gone = next < f->ends.start_text;
+    int64_t next = read_place(op, f), skipped = 0;
+    size_t got = read_gather(op, &next, &skipped, iov, &iovs);
+    bool at_end = next >= f->ends.end_text;
+    bool gone = next < f->ends.start_text && !fetch_goes_on(f, next);
     if (got == op->size || iovs == READ_IOVS_MAX || (at_end && op->asked) || (gone && got > 0)) {
-        read_finish(op, at, iov, iovs, got);
+        read_finish(op, next, skipped, iov, iovs, got);
     } else if (gone) {
-        op->h->skip += f->ends.start_text - next;
+        op->h->skip += skipped + f->ends.start_text - next;
         read_step(op);
     } else if (at_end) {
         ends_ask(f, &op->ends);

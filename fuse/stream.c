@@ -135,7 +135,14 @@ static void stream_step(struct stream_reader *s)
         stream_answer(s, iov, iovs, got);
         return;
     }
-    h->at = MAX(h->at, f->ends.start_text);
+    int64_t to = chunk_hole_end(&f->chunks, h->at);
+    if (to > h->at) {
+        h->at = to;
+        stream_step(s);
+        return;
+    }
+    if (!fetch_goes_on(f, h->at))
+        h->at = MAX(h->at, f->ends.start_text);
     if (h->at < f->ends.end_text)
         fetch_text(f, h->at, STREAM_FETCH_BYTES, &s->fetch);
     else if (!s->nonblock)

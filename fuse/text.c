@@ -59,6 +59,21 @@ int text_render(struct record_iter *it, struct slice in, int64_t from, int64_t l
     return 0;
 }
 
+bool text_has_gaps(struct slice in, int64_t from, int64_t limit)
+{
+    while (in.n >= BATCH_OVERHEAD) {
+        struct batch_header h;
+        batch_header_read(in.p, &h);
+        if (h.base_offset >= limit || batch_size(&h) < BATCH_OVERHEAD || batch_size(&h) > (int64_t)in.n)
+            return false;
+        if (h.base_offset > from || h.count != h.last_offset_delta + 1)
+            return true;
+        from = batch_last_offset(&h) + 1;
+        in = slice_of(in.p + batch_size(&h), in.n - (size_t)batch_size(&h));
+    }
+    return false;
+}
+
 /* ---- keeping ---- */
 
 void text_cache_init(struct text_cache *c, size_t bytes_max)
@@ -189,6 +204,44 @@ int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t
     else
         cache_shrink(c, k);
     return grew ? 0 : rc != 0 ? rc : 1;
+}
+
+static void drop_between(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t end)
+{
+    struct chunk *k = chunk_at_or_before(l, start), *next;
+    if (k == NULL || chunk_end(k) <= start)
+        k = k == NULL ? TAILQ_FIRST(&l->chunks) : TAILQ_NEXT(k, link);
+    for (; k != NULL && k->start < end; k = next) {
+        next = TAILQ_NEXT(k, link);
+        chunk_free(c, k);
+    }
+}
+
+void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next,
+               struct bytebuf *text)
+{
+    KCHECK(text->n > 0);
+    drop_between(c, l, start, start + (int64_t)text->n);
+    struct chunk *k = chunk_new(c, l, start, offset);
+    k->next_offset = next;
+    k->text = *text;
+    *text = (struct bytebuf){ 0 };
+    c->bytes += k->text.cap;
+    cache_shrink(c, k);
+}
+
+bool chunk_set_hole(struct chunk_list *l, int64_t at, int64_t to)
+{
+    struct chunk *k = chunk_before(l, at);
+    if (k != NULL)
+        k->hole_end = to;
+    return k != NULL;
+}
+
+int64_t chunk_hole_end(struct chunk_list *l, int64_t at)
+{
+    const struct chunk *k = chunk_before(l, at);
+    return k == NULL ? at : MAX(at, k->hole_end);
 }
 
 size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct iovec *iov,

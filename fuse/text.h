@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plain view of records: value and '\n' each, rendered from record batches into chunks, and the chunks
- * that a mount keeps. Text positions are the broker's: they count from the first record ever, never change
- * and never name other bytes, so a chunk is never stale. Loop's thread only; no I/O.
+ * that a mount keeps. Text positions are the broker's: they count from the first record ever. They stay what
+ * they are but for compaction, which moves what it leaves towards the log's end, as if the rest had gone from
+ * the front. A chunk keeps the place it was first read at, and who goes on behind it meets a hole there: its
+ * records' next offset is found at a larger position. Loop's thread only; no I/O.
  */
 #ifndef KLOG_FUSE_TEXT_H
 #define KLOG_FUSE_TEXT_H
@@ -30,8 +32,13 @@
 int text_render(struct record_iter *it, struct slice in, int64_t from, int64_t limit, struct bytebuf *out,
                 int64_t *next);
 
+/* Are offsets missing in the batches' part [from, limit)? Then compaction was there, or a part of the batches
+ * is. Looks at headers only. */
+bool text_has_gaps(struct slice in, int64_t from, int64_t limit);
+
 struct chunk {
     int64_t start;                     /* text position of its first byte */
+    int64_t hole_end;                  /* what follows its records is at this position; 0: at its end */
     int64_t first_offset, next_offset; /* the records in it: [first, next) */
     struct bytebuf text;
     struct chunk_list *list;
@@ -70,6 +77,14 @@ struct chunk *chunk_before(struct chunk_list *l, int64_t at);
  * there already are not kept twice. */
 int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t limit,
               struct slice in, int64_t *next);
+/* Keeps text that was rendered from the records in [offset, next); takes the bytes over. What is there of it
+ * already gives way. */
+void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next,
+               struct bytebuf *text);
+/* What follows the chunk that ends at `at` is at `to`. False: there is no such chunk. */
+bool chunk_set_hole(struct chunk_list *l, int64_t at, int64_t to);
+/* Where reading goes on from `at`: there, or behind a hole. */
+int64_t chunk_hole_end(struct chunk_list *l, int64_t at);
 /* Points iov at the bytes from `at` on that are here without a gap, at most n; returns how many, *ret_iovs <=
  * max. */
 size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct iovec *iov,

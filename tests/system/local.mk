@@ -47,6 +47,7 @@ SYSTEM_TESTS += \
     %D%/143-killed-readers-skip-nothing.t \
     %D%/144-following-as-a-group.t \
     %D%/145-sharing-as-a-group.t \
+    %D%/146-compaction-under-a-reader.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \

@@ -243,6 +243,80 @@ static void what_was_read_through_goes_before_what_is_older(void **state)
     done(&x);
 }
 
+/* Of the batch at `at`: how many offsets it takes. */
+static void set_last_delta(struct fixture *x, size_t at, int32_t delta)
+{
+    put_be32(x->batches.p + at + BATCH_LAST_OFFSET_DELTA, (uint32_t)delta);
+}
+
+static void gaps_are_told_by_the_headers(void **state)
+{
+    (void)state;
+    struct fixture x;
+    setup(&x, 1 << 20);
+    add_batch(&x, 10, "a b c", CODEC_NONE, 0);
+    assert_false(text_has_gaps(all(&x), 10, INT64_MAX));
+    assert_false(text_has_gaps(all(&x), 12, INT64_MAX)); /* read on inside the batch */
+    assert_true(text_has_gaps(all(&x), 9, INT64_MAX));
+    assert_false(text_has_gaps(all(&x), 9, 10)); /* behind what is wanted */
+    add_batch(&x, 13, "d", CODEC_NONE, BATCH_ATTR_CONTROL);
+    size_t second = x.batches.n;
+    add_batch(&x, 14, "e f", CODEC_NONE, 0);
+    assert_false(text_has_gaps(all(&x), 10, INT64_MAX));
+    set_last_delta(&x, second, 5);
+    assert_true(text_has_gaps(all(&x), 10, INT64_MAX));
+    assert_false(text_has_gaps(all(&x), 10, 14));
+    set_last_delta(&x, second, 1);
+    add_batch(&x, 17, "g", CODEC_NONE, 0);
+    assert_true(text_has_gaps(all(&x), 10, INT64_MAX));
+    assert_false(text_has_gaps(slice_of(x.batches.p, 70), 10, INT64_MAX)); /* cut off */
+    done(&x);
+}
+
+static void put_text(struct fixture *x, int64_t start, int64_t offset, int64_t next, const char *text)
+{
+    struct bytebuf b = { 0 };
+    bytebuf_adds(&b, text);
+    chunk_put(&x->cache, &x->list, start, offset, next, &b);
+    assert_null(b.p);
+}
+
+static void reading_goes_on_behind_a_hole(void **state)
+{
+    (void)state;
+    struct fixture x;
+    setup(&x, 1 << 20);
+    put_text(&x, 100, 0, 2, "a\nb\n");
+    assert_false(chunk_set_hole(&x.list, 103, 200));
+    assert_int_equal(chunk_hole_end(&x.list, 104), 104);
+    assert_true(chunk_set_hole(&x.list, 104, 200));
+    assert_int_equal(chunk_hole_end(&x.list, 104), 200);
+    assert_int_equal(chunk_hole_end(&x.list, 103), 103);
+    put_text(&x, 200, 7, 9, "y\nz\n");
+    assert_text(&x, 100, 10, "a\nb\n");
+    assert_text(&x, 200, 10, "y\nz\n");
+    assert_int_equal(chunk_before(&x.list, 204)->next_offset, 9);
+    done(&x);
+}
+
+static void text_that_was_placed_anew_takes_the_room_of_older(void **state)
+{
+    (void)state;
+    struct fixture x;
+    setup(&x, 1 << 20);
+    put_text(&x, 0, 0, 1, "0123\n");
+    put_text(&x, 5, 1, 2, "567\n");
+    put_text(&x, 9, 2, 3, "9\n");
+    put_text(&x, 20, 5, 6, "20\n");
+    put_text(&x, 7, 4, 5, "new\n");
+    assert_text(&x, 0, 30, "0123\n");
+    assert_null(chunk_find(&x.cache, &x.list, 5));
+    assert_text(&x, 7, 30, "new\n");
+    assert_text(&x, 20, 30, "20\n");
+    done(&x);
+    assert_int_equal(x.cache.bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +330,9 @@ int main(void)
         cmocka_unit_test(nothing_to_keep_tells_how_far_to_go_on),
         cmocka_unit_test(the_least_recently_used_chunk_goes_first),
         cmocka_unit_test(what_was_read_through_goes_before_what_is_older),
+        cmocka_unit_test(gaps_are_told_by_the_headers),
+        cmocka_unit_test(reading_goes_on_behind_a_hole),
+        cmocka_unit_test(text_that_was_placed_anew_takes_the_room_of_older),
     };
     return RUN(tests);
 }

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compaction while files are open: who is in the middle reads on with what is left behind it, each record once and whole, and the size does
+# not shrink; who follows is not disturbed; a file opened afterwards is as long as what can be read from it.
+requires kcat
+klogd_start --override log.cleaner.backoff.ms=50
+topic t1 1 cleanup.policy=compact segment.ms=1500 min.cleanable.dirty.ratio=0.01
+mount_start
+# Record N has key N modulo 1000 and a value of 200 digits.
+records() { seq "$1" "$2" | awk '{ printf "k%d:%0200d\n", $1 % 1000, $1 }' | $K -P -K: -t t1 -p 0; }
+cat >reader.py <<'X'
+import os, sys, time
+f = os.open(sys.argv[1], os.O_RDONLY)
+size = os.fstat(f).st_size
+out = os.read(f, 131072)
+open(sys.argv[2] + ".ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.02)
+want = sys.argv[3].encode()
+while not out.endswith(want + b"\n"):
+    b = os.read(f, 131072)
+    if not b:
+        break
+    out += b
+assert "follow" in sys.argv[1] or os.fstat(f).st_size >= size, "the size shrank"
+open(sys.argv[2], "wb").write(out)
+X
+records 1 40000
+last=$(printf %0200d 40000)
+"$PY" reader.py $P plain "$last" & R1=$!
+"$PY" reader.py $M/t1/follow/p0 followed "$last" & R2=$!
+wait_for 20 "two readers in the middle" test -e plain.ready -a -e followed.ready
+tail -f -n 1 $P >tailed & TAIL=$!
+cleaned() { grep -q "t1-0: cleaned up to offset 40000: 1000 of 40000 records" "$KLOGD_LOG"; }
+wait_for 30 "the log is clean" cleaned
+touch go
+for r in $R1 $R2; do wait $r || fail "a reader"; done
+for f in plain followed; do
+    eq "$f: lines that are not whole" 0 "$(awk 'length($0) != 200' $f | wc -l)"
+    sort -c -u $f || fail "$f: records twice or out of order"
+    between "$f: records" 1646 35000 "$(wc -l <$f)"
+    seq -f %0200.0f 39001 40000 >left
+    tail -n 1000 $f | cmp - left || fail "$f: not all that is left was read"
+done
+printf "new:%0200d\n" 40001 | $K -P -K: -t t1 -p 0
+wait_lines tailed 2
+kill $TAIL
+wait $TAIL
+eq "what tail -f printed" "$(seq -f %0200.0f 40000 40001)" "$(cat tailed)"
+
+# Opened from closed: the positions are dense again.
+closed() { [ "$(stat -c %s $P)" = $((1001 * 201)) ]; }
+wait_for 10 "the base moves" closed
+seq -f %0200.0f 39001 40001 >left
+same "what cat reads" left <(cat $P)
+eq "tail -c" "$(printf %0200d 40001)" "$(tail -c 201 $P)"
+eq "dd in the middle" "$(printf %0200d 39501)" "$(dd if=$P bs=201 skip=500 count=1 status=none)"
