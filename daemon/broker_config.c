@@ -145,7 +145,7 @@ static const struct conf_key keys[] = {
 
     { "log.cleaner.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(log_cleaner_enable),
       "Logs with cleanup.policy=compact are compacted. false: they only grow.", true },
-    { "log.cleaner.dedupe.buffer.size", CONF_LONG, "134217728", 65536, I64_MAX, NULL,
+    { "log.cleaner.dedupe.buffer.size", CONF_LONG, "134217728", 1048576, I64_MAX, NULL,
       FIELD(log_cleaner_dedupe_buffer_size),
       "Bytes of memory for the keys of one pass, 24 a key. What does not fit waits for the next pass.", true },
     { "log.cleaner.backoff.ms", CONF_LONG, "15000", 1, I64_MAX, NULL, FIELD(log_cleaner_backoff_ms),

@@ -79,12 +79,23 @@ static int map_segment(struct clean_pass *p, int i, struct record_iter *iter)
     return rc;
 }
 
+/* No more than the dirty bytes can have keys for, unless they are compressed: a record takes 8 bytes at
+ * least, and an entry of the map, with the room it needs around it, 30. */
+static size_t map_bytes(const struct clean_pass *p)
+{
+    int64_t dirty = CLEAN_MAP_BYTES_MIN;
+
+    for (int i = p->range.dirty; i < p->range.n; i++)
+        dirty += p->range.segs[i]->sum.size;
+    return MIN(p->o->map_bytes, (size_t)dirty * 4);
+}
+
 static int build_map(struct clean_pass *p)
 {
     struct record_iter iter;
     int rc = 0;
 
-    p->map = clean_map_new(p->o->map_bytes);
+    p->map = clean_map_new(map_bytes(p));
     p->end = p->range.end;
     record_iter_init(&iter);
     for (int i = p->range.dirty; rc == 0 && i < p->range.n; i++)

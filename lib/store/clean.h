@@ -15,6 +15,7 @@
 
 #include "lib/store/plog.h"
 
+#define CLEAN_MANIFEST      "cleaning" /* file of a partition while a pass changes it */
 #define CLEAN_MAP_BYTES_MIN 1024
 
 /* Where a log is clean and where it is not; for choosing. */

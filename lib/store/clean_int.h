@@ -75,7 +75,6 @@ int clean_settle_locked(struct plog *l); /* under slow_mu */
 int clean_raise_claims(struct clean_pass *p);
 
 /* ---- clean_manifest.c ---- */
-#define CLEAN_MANIFEST "cleaning"
 struct clean_manifest {
     int64_t anchor;      /* base of the first segment that the pass does not touch */
     int64_t anchor_text; /* where its text begins */

@@ -306,6 +306,21 @@ static void what_is_no_data_directory_is_refused(void **state)
     free(text);
 }
 
+static void an_exchange_under_way_is_no_error(void **state)
+{
+    struct fixture *f = *state;
+    int rc;
+
+    scene(f, false);
+    file_poke(f, "cleaning", 0, "x", 1);
+    CLEANUP(freep) char *doubled = xasprintf("%s/orders-0/%020d.log", f->path, 1);
+    assert_int_equal(close(open(doubled, O_WRONLY | O_CREAT, 0644)), 0);
+    char *text = OUTPUT_OF(&rc, "verify", f->path);
+    assert_int_equal(rc, 0);
+    assert_non_null(strstr(text, "compaction was under way"));
+    free(text);
+}
+
 /* ---- dump ---- */
 static void a_log_is_dumped_batch_by_batch(void **state)
 {
@@ -437,6 +452,7 @@ int main(void)
         TEST(a_partition_is_checked_alone),
         TEST(a_directory_in_use_is_refused),
         TEST(what_is_no_data_directory_is_refused),
+        TEST(an_exchange_under_way_is_no_error),
         TEST(a_log_is_dumped_batch_by_batch),
         TEST(damage_in_a_log_is_dumped_as_such),
         TEST(indexes_are_dumped_entry_by_entry),
