@@ -3,7 +3,7 @@
 # not shrink; who follows is not disturbed; a file opened afterwards is as long as what can be read from it.
 requires kcat
 klogd_start --override log.cleaner.backoff.ms=50
-topic t1 1 cleanup.policy=compact segment.ms=1500 min.cleanable.dirty.ratio=0.01
+topic t1 # not yet compacted
 mount_start
 # Record N has key N modulo 1000 and a value of 200 digits.
 records() { seq "$1" "$2" | awk '{ printf "k%d:%0200d\n", $1 % 1000, $1 }' | $K -P -K: -t t1 -p 0; }
@@ -30,6 +30,7 @@ last=$(printf %0200d 40000)
 "$PY" reader.py $M/t1/follow/p0 followed "$last" & R2=$!
 wait_for 20 "two readers in the middle" test -e plain.ready -a -e followed.ready
 tail -f -n 1 $P >tailed & TAIL=$!
+status 0 klog config set topic t1 cleanup.policy=compact segment.ms=1 min.cleanable.dirty.ratio=0
 cleaned() { grep -q "t1-0: cleaned up to offset 40000: 1000 of 40000 records" "$KLOGD_LOG"; }
 wait_for 30 "the log is clean" cleaned
 touch go

@@ -88,6 +88,7 @@ SYSTEM_TESTS += \
     %D%/328-clean-stop-and-recovery.t \
     %D%/330-old-producers.t \
     %D%/331-compaction.t \
+    %D%/332-cleaning-awkward-segments.t \
     %D%/340-consumer-groups.t \
     %D%/341-group-rebalances.t \
     %D%/342-committed-positions.t \
