@@ -227,10 +227,16 @@ static struct segment *next_segment(struct plog *l, int64_t from)
     return s;
 }
 
+/* What is right already need not be written, and syncing it costs next to nothing. */
 static int write_base(struct plog *l, struct segment *s)
 {
+    struct text_header h;
+    int rc = 0;
+
     pthread_mutex_lock(&l->fix_mu);
-    int rc = segment_write_header(s, true);
+    bool right = segment_read_header(s, &h) && h.sealed && h.text_base == s->text_base;
+    if (!right)
+        rc = segment_write_header(s, true);
     pthread_mutex_unlock(&l->fix_mu);
     return rc < 0 ? rc : segfile_sync(s->text.file);
 }
