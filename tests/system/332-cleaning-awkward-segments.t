@@ -11,7 +11,7 @@ seq 1 1000 | sed 's/$/:v/' | $K -P -K: -t bad -p 0 -X batch.num.messages=100 || 
 topic cl 1 cleanup.policy=compact segment.bytes=1048576 segment.ms=1000 min.cleanable.dirty.ratio=0
 keys() { seq 1 60000 | sed "s/\$/:$1/"; }
 keys v | $K -P -K: -t cl -p 0 || fail "produce v"
-{ echo -n big:; head -c 700000 /dev/urandom | base64 -w0 | head -c 900000; echo; } | $K -P -K: -t cl -p 0 || fail "produce big"
+{ echo -n big:=; head -c 700000 /dev/urandom | base64 -w0 | head -c 900000; echo; } | $K -P -K: -t cl -p 0 || fail "produce big"
 keys w | $K -P -K: -t cl -p 0 || fail "produce w"
 eq "nothing is cleaned yet" 120001 "$($K -C -t cl -p 0 -o beginning -e -f '.' | wc -c)"
 klogd_stop
