@@ -24,6 +24,7 @@ struct fetch {
     int64_t start;      /* text position of `offset` */
     int64_t offset;
     int32_t max_bytes;
+    int64_t until; /* text position up to which reading ahead goes on from here */
     int steps;
     int64_t deadline_ms;
     struct fetch_wait_list waiting;
@@ -42,6 +43,8 @@ static void fetch_done(struct fetch *x, int rc)
 {
     struct fetch_wait *w;
     LIST_REMOVE(x, link);
+    if (rc == 0 && x->until > x->start)
+        fetch_ahead(x->file, x->start, x->until, x->max_bytes);
     while ((w = LIST_FIRST(&x->waiting)) != NULL) {
         LIST_REMOVE(w, link);
         w->cb(w, rc);
@@ -275,27 +278,63 @@ static struct fetch *fetch_at(struct pfile *f, int64_t at)
     return NULL;
 }
 
-void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w)
+/* The one fetch for a place; *ret_new: it was not there yet, and has to be begun. */
+static struct fetch *fetch_for(struct pfile *f, int64_t at, int32_t max_bytes, bool *ret_new)
 {
-    if (w == NULL)
-        at = chunk_hole_end(&f->chunks, at);
     struct fetch *x = fetch_at(f, at);
-    bool begin = x == NULL;
-    if (begin) {
-        x = xcalloc(1, sizeof *x);
-        x->file = pfile_ref(f);
-        x->at = x->start = at;
-        x->max_bytes = max_bytes;
-        x->deadline_ms = mount_deadline_ms(f->mount);
-        LIST_INIT(&x->waiting);
-        LIST_INSERT_HEAD(&f->fetches, x, link);
-    }
-    if (w != NULL)
-        LIST_INSERT_HEAD(&x->waiting, w, link);
-    if (!begin)
-        return;
-    if (offset_known(f, at, &x->offset))
+    *ret_new = x == NULL;
+    if (x != NULL)
+        return x;
+    x = xcalloc(1, sizeof *x);
+    x->file = pfile_ref(f);
+    x->at = x->start = at;
+    x->max_bytes = max_bytes;
+    x->deadline_ms = mount_deadline_ms(f->mount);
+    LIST_INIT(&x->waiting);
+    LIST_INSERT_HEAD(&f->fetches, x, link);
+    return x;
+}
+
+static void fetch_begin(struct fetch *x)
+{
+    if (offset_known(x->file, x->at, &x->offset))
         fetch_send(x);
     else
         find_send(x);
+}
+
+void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w)
+{
+    bool is_new;
+    struct fetch *x = fetch_for(f, at, max_bytes, &is_new);
+    LIST_INSERT_HEAD(&x->waiting, w, link);
+    if (is_new)
+        fetch_begin(x);
+}
+
+/* The first position from `at` on that is not here. */
+static int64_t first_missing(struct pfile *f, int64_t at, int64_t until)
+{
+    const struct chunk *k;
+    while (at < until) {
+        if ((k = chunk_find(&f->mount->texts, &f->chunks, at)) != NULL)
+            at = chunk_end(k);
+        int64_t to = chunk_hole_end(&f->chunks, at);
+        if (k == NULL && to == at)
+            break;
+        at = to;
+    }
+    return at;
+}
+
+void fetch_ahead(struct pfile *f, int64_t at, int64_t until, int32_t max_bytes)
+{
+    bool is_new;
+    at = first_missing(f, at, until);
+    if (at >= MIN(until, f->ends.end_text) || at < f->ends.start_text)
+        return;
+    struct fetch *x = fetch_for(f, at, max_bytes, &is_new);
+    x->until = MAX(x->until, until);
+    if (is_new)
+        fetch_begin(x);
 }

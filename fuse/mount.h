@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One mount: the owner of everything in klogfs. All fields belong to the loop's thread, which also runs every
- * handler; the only other threads are the client's workers (DNS) and the poke thread. No handler ever blocks.
+ * handler; the only other threads are the client's workers (DNS), the replier, which writes long answers, and
+ * the poke thread. No handler ever blocks.
  *
  * Three clients, so that answers, which come in order on a connection, do not wait for each other: `client`
  * asks (metadata, ends, fetches), `writer` appends (its answers wait for the broker's disk), and the watch
@@ -34,6 +35,7 @@ struct mount {
     const struct options *opt;
     struct loop *loop;
     struct workers *workers;
+    struct workers *replier; /* NULL: one processor, where it would only cost */
     struct client *client, *writer;
     struct producer *producer;
     struct fuse_session *se;

@@ -140,10 +140,11 @@ struct fetch_wait {
     void (*cb)(struct fetch_wait *w, int rc);
     LIST_ENTRY(fetch_wait) link; /* private */
 };
-/* Has the text at position `at` fetched into f->chunks; ends must be known and at inside them. w NULL: read
- * ahead. cb: 0, -ERANGE: the ends are old, ask again; -EBADMSG: damaged; -ETIMEDOUT, ... Never runs before
- * this returns. */
+/* Has the text at position `at` fetched into f->chunks; ends must be known and at inside them. cb: 0,
+ * -ERANGE: the ends are old, ask again; -EBADMSG: damaged; -ETIMEDOUT, ... Never runs before this returns. */
 void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w);
+/* Has what is missing in [at, until) fetched, one fetch after the other, for nobody yet. */
+void fetch_ahead(struct pfile *f, int64_t at, int64_t until, int32_t max_bytes);
 /* Does a chunk say which offset comes at `at`? Then that is read on from, wherever it is by now. */
 bool fetch_goes_on(struct pfile *f, int64_t at);
 

@@ -16,13 +16,12 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-#define READ_IOVS_MAX 256
 /* What is fetched for a reader that jumps about, for one that may go on, and for one that does. */
 #define FETCH_RANDOM_BYTES     (64 * 1024)
 #define FETCH_FIRST_BYTES      (256 * 1024)
 #define FETCH_SEQUENTIAL_BYTES (1024 * 1024)
-/* Chunks that are held ready in front of a sequential reader. */
-#define READ_AHEAD_CHUNKS 2
+/* Text that is held ready in front of a sequential reader: two reads of the largest size. */
+#define READ_AHEAD_BYTES (2 * 1024 * 1024)
 /* Fetches and questions one read may need; more means that broker and log contradict each other. */
 #define READ_STEPS_MAX 64
 /* A reader that has come so far through a file is taken for one that reads all of it once. */
@@ -76,37 +75,21 @@ static void read_fail(struct read_op *op, int rc)
     read_free(op);
 }
 
-/* Keeps the next chunks ready while the reader works on this one. */
-static void read_ahead(struct pfile *f, int64_t edge)
-{
-    const struct chunk *k;
-    for (int i = 0; i < READ_AHEAD_CHUNKS; i++) {
-        if ((k = chunk_find(&f->mount->texts, &f->chunks, edge)) == NULL)
-            break;
-        edge = chunk_end(k);
-        if (i + 1 == READ_AHEAD_CHUNKS)
-            return;
-    }
-    if (edge < f->ends.end_text && edge >= f->ends.start_text)
-        fetch_text(f, edge, FETCH_SEQUENTIAL_BYTES, NULL);
-}
-
 /* next: where it ends; skipped: holes inside it. */
-static void read_finish(struct read_op *op, int64_t next, int64_t skipped, const struct iovec *iov, int iovs,
-                        size_t got)
+static void read_finish(struct read_op *op, int64_t next, int64_t skipped, const struct text_span *span)
 {
     struct handle *h = op->h;
     struct pfile *f = h->node->pfile;
-    fuse_req_t req = request_take(&op->r);
-    if (req != NULL) {
-        h->run = op->sequential ? h->run + (int64_t)got : (int64_t)got;
-        h->next_off = op->off + (int64_t)got;
+    int64_t got = (int64_t)span->bytes;
+    if (request_is_open(&op->r)) {
+        h->run = op->sequential ? h->run + got : got;
+        h->next_off = op->off + got;
         h->skip += skipped;
-        fuse_reply_iov(req, iov, iovs);
+        request_text(&op->r, span);
         if (op->sequential && h->run > FETCH_RANDOM_BYTES && got > 0)
-            read_ahead(f, next);
+            fetch_ahead(f, next, next + READ_AHEAD_BYTES, FETCH_SEQUENTIAL_BYTES);
         if (h->run > SCAN_BYTES)
-            chunk_pass(&f->mount->texts, &f->chunks, next - (int64_t)got, got);
+            chunk_pass(&f->mount->texts, &f->chunks, next - got, (size_t)got);
     }
     read_free(op);
 }
@@ -153,20 +136,14 @@ static int64_t read_place(struct read_op *op, struct pfile *f)
 }
 
 /* What is here from *next on, over holes. */
-static size_t read_gather(struct read_op *op, int64_t *next, int64_t *skipped, struct iovec *iov, int *iovs)
+static void read_gather(struct read_op *op, int64_t *next, int64_t *skipped, struct text_span *span)
 {
     struct pfile *f = op->h->node->pfile;
-    size_t got = 0;
     for (;;) {
-        int n;
-        size_t more = chunk_gather(&f->mount->texts, &f->chunks, *next, op->size - got, iov + *iovs,
-                                   READ_IOVS_MAX - *iovs, &n);
-        got += more;
-        *iovs += n;
-        *next += (int64_t)more;
+        *next += (int64_t)chunk_gather(&f->mount->texts, &f->chunks, *next, op->size, span);
         int64_t to = chunk_hole_end(&f->chunks, *next);
-        if (got == op->size || *iovs == READ_IOVS_MAX || to == *next)
-            return got;
+        if (span->bytes == op->size || span->n == TEXT_PIECES_MAX || to == *next)
+            return;
         *skipped += to - *next;
         *next = to;
     }
@@ -175,8 +152,9 @@ static size_t read_gather(struct read_op *op, int64_t *next, int64_t *skipped, s
 static void read_step(struct read_op *op)
 {
     struct pfile *f = op->h->node->pfile;
-    struct iovec iov[READ_IOVS_MAX];
-    int iovs = 0;
+    struct text_span span;
+    span.bytes = 0;
+    span.n = 0;
     if (!request_is_open(&op->r) || ++op->steps > READ_STEPS_MAX) {
         read_fail(op, -EIO);
         return;
@@ -186,11 +164,11 @@ static void read_step(struct read_op *op)
         return;
     }
     int64_t next = read_place(op, f), skipped = 0;
-    size_t got = read_gather(op, &next, &skipped, iov, &iovs);
-    bool at_end = next >= f->ends.end_text;
+    read_gather(op, &next, &skipped, &span);
+    bool full = span.bytes == op->size || span.n == TEXT_PIECES_MAX, at_end = next >= f->ends.end_text;
     bool gone = next < f->ends.start_text && !fetch_goes_on(f, next);
-    if (got == op->size || iovs == READ_IOVS_MAX || (at_end && op->asked) || (gone && got > 0)) {
-        read_finish(op, next, skipped, iov, iovs, got);
+    if (full || (at_end && op->asked) || (gone && span.bytes > 0)) {
+        read_finish(op, next, skipped, &span);
     } else if (gone) {
         op->h->skip += skipped + f->ends.start_text - next;
         read_step(op);

@@ -7,6 +7,7 @@
 
 #include "fuse/mount.h"
 #include "lib/base/check.h"
+#include "lib/base/mem.h"
 
 /* libfuse calls this with the request's lock held: answering is fine, touching its interrupt function is not.
  */
@@ -65,6 +66,54 @@ void request_buf(struct request *r, const void *p, size_t n)
     fuse_req_t req = request_take(r);
     if (req != NULL)
         fuse_reply_buf(req, p, n);
+}
+
+/* ---- long text ---- */
+
+/* Copying less than this takes no longer than waking the replier. */
+#define REPLY_ASIDE_BYTES (256 * 1024)
+
+struct text_reply { /* the replier's, once submitted */
+    struct job job;
+    fuse_req_t req;
+    struct text_span span; /* with references */
+};
+
+static void text_reply_run(struct job *j)
+{
+    struct text_reply *t = container_of(j, struct text_reply, job);
+    fuse_reply_iov(t->req, t->span.iov, t->span.n);
+}
+
+static void text_reply_done(struct job *j)
+{
+    struct text_reply *t = container_of(j, struct text_reply, job);
+    for (int i = 0; i < t->span.n; i++)
+        chunk_unref(t->span.chunks[i]);
+    free(t);
+}
+
+static void reply_aside(struct workers *replier, fuse_req_t req, const struct text_span *span)
+{
+    struct text_reply *t = xmalloc(sizeof *t);
+    t->job = (struct job){ .run = text_reply_run, .done = text_reply_done };
+    t->req = req;
+    t->span = *span;
+    text_span_ref(&t->span);
+    fuse_req_interrupt_func(req, NULL, NULL); /* what it would be called with goes before the reply */
+    workers_submit(replier, &t->job);
+}
+
+void request_text(struct request *r, const struct text_span *span)
+{
+    struct workers *replier = r->mount->replier;
+    fuse_req_t req = request_take(r);
+    if (req == NULL)
+        return;
+    if (replier != NULL && span->bytes >= REPLY_ASIDE_BYTES)
+        reply_aside(replier, req, span);
+    else
+        fuse_reply_iov(req, span->iov, span->n);
 }
 
 void request_written(struct request *r, size_t n)

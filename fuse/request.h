@@ -18,6 +18,7 @@
 #include "lib/base/slice.h"
 
 struct mount;
+struct text_span;
 
 struct request {
     struct mount *mount;
@@ -38,6 +39,8 @@ fuse_req_t request_take(struct request *r);
 /* Answers; nothing happens when it was answered already. err: positive or negative errno, 0 for success. */
 void request_err(struct request *r, int err);
 void request_buf(struct request *r, const void *p, size_t n);
+/* A long one is written by the replier, while the loop receives what comes next. */
+void request_text(struct request *r, const struct text_span *span);
 void request_written(struct request *r, size_t n);
 void request_attr(struct request *r, const struct stat *st, double valid_s);
 /* EINTR to everything that still waits (at the end of the mount). */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,8 +144,16 @@ static struct client *client_start(struct mount *m)
     return client_new(m->loop, m->workers, &cfg);
 }
 
+static struct workers *replier_start(void)
+{
+    cpu_set_t cpus;
+    bool alone = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1;
+    return alone ? NULL : workers_new(1, "klogfs-reply");
+}
+
 static int clients_start(struct mount *m)
 {
+    m->replier = replier_start();
     m->workers = workers_new(WORKER_THREADS, "klogfs");
     m->client = client_start(m);
     m->writer = m->client == NULL ? NULL : client_start(m);
@@ -287,6 +296,7 @@ void session_end(struct mount *m)
         handles_end(m);
         readers_stop(m);
     }
+    workers_free(m->replier); /* what it still has goes out */
     session_unmount(m);
     poke_free(m->poke);
     if (m->writer != NULL)

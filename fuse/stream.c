@@ -23,7 +23,6 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
-#define STREAM_IOVS_MAX    64
 #define STREAM_FETCH_BYTES (1024 * 1024)
 
 struct stream_reader {
@@ -102,15 +101,14 @@ static void stream_park(struct stream_reader *s)
     watch_want(f->mount->watch, f);
 }
 
-static void stream_answer(struct stream_reader *s, const struct iovec *iov, int iovs, size_t got)
+static void stream_answer(struct stream_reader *s, const struct text_span *span)
 {
     struct handle *h = s->h;
     struct pfile *f = h->node->pfile;
-    h->at += (int64_t)got;
-    fuse_reply_iov(request_take(&s->r), iov, iovs);
+    h->at += (int64_t)span->bytes;
+    request_text(&s->r, span);
     /* Who catches up finds the next piece ready. */
-    if (h->at < f->ends.end_text && chunk_find(&f->mount->texts, &f->chunks, h->at) == NULL)
-        fetch_text(f, h->at, STREAM_FETCH_BYTES, NULL);
+    fetch_ahead(f, h->at, h->at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
     reader_free(s);
 }
 
@@ -118,8 +116,9 @@ static void stream_step(struct stream_reader *s)
 {
     struct handle *h = s->h;
     struct pfile *f = h->node->pfile;
-    struct iovec iov[STREAM_IOVS_MAX];
-    int iovs;
+    struct text_span span;
+    span.bytes = 0;
+    span.n = 0;
     if (!request_is_open(&s->r)) {
         reader_free(s);
         return;
@@ -130,9 +129,8 @@ static void stream_step(struct stream_reader *s)
     }
     if (h->at < 0)
         h->at = pfile_base(f);
-    size_t got = chunk_gather(&f->mount->texts, &f->chunks, h->at, s->size, iov, STREAM_IOVS_MAX, &iovs);
-    if (got > 0) {
-        stream_answer(s, iov, iovs, got);
+    if (chunk_gather(&f->mount->texts, &f->chunks, h->at, s->size, &span) > 0) {
+        stream_answer(s, &span);
         return;
     }
     int64_t to = chunk_hole_end(&f->chunks, h->at);

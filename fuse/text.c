@@ -95,7 +95,16 @@ void chunk_list_init(struct chunk_list *l)
     TAILQ_INIT(&l->chunks);
 }
 
-static void chunk_free(struct text_cache *c, struct chunk *k)
+void chunk_unref(struct chunk *k)
+{
+    if (atomic_fetch_sub(&k->refs, 1) > 1)
+        return;
+    bytebuf_done(&k->text);
+    free(k);
+}
+
+/* Out of its list and of the cache. */
+static void chunk_drop(struct text_cache *c, struct chunk *k)
 {
     if (k->list->hint == k)
         k->list->hint = NULL;
@@ -103,15 +112,14 @@ static void chunk_free(struct text_cache *c, struct chunk *k)
     TAILQ_REMOVE(&c->used, k, used);
     KCHECK(c->bytes >= k->text.cap);
     c->bytes -= k->text.cap;
-    bytebuf_done(&k->text);
-    free(k);
+    chunk_unref(k);
 }
 
 void chunk_list_clear(struct text_cache *c, struct chunk_list *l)
 {
     struct chunk *k;
     while ((k = TAILQ_FIRST(&l->chunks)) != NULL)
-        chunk_free(c, k);
+        chunk_drop(c, k);
 }
 
 /* Drops the least recently used ones, but never `keep`. */
@@ -120,7 +128,7 @@ static void cache_shrink(struct text_cache *c, const struct chunk *keep)
     struct chunk *k;
     while ((k = TAILQ_FIRST(&c->used)) != NULL && k != keep &&
            (c->bytes > c->bytes_max || (k->passed && c->bytes > TEXT_PASSED_MAX)))
-        chunk_free(c, k);
+        chunk_drop(c, k);
 }
 
 static void chunk_touch(struct text_cache *c, struct chunk *k)
@@ -164,6 +172,7 @@ static struct chunk *chunk_new(struct text_cache *c, struct chunk_list *l, int64
     k->start = start;
     k->first_offset = k->next_offset = offset;
     k->list = l;
+    atomic_init(&k->refs, 1);
     if (before != NULL)
         TAILQ_INSERT_AFTER(&l->chunks, before, k, link);
     else
@@ -176,7 +185,7 @@ static struct chunk *chunk_new(struct text_cache *c, struct chunk_list *l, int64
 static struct chunk *chunk_for(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset)
 {
     struct chunk *k = chunk_before(l, start);
-    if (k != NULL && k->text.n < CHUNK_GROW_BELOW && k->next_offset == offset) {
+    if (k != NULL && k->text.n < CHUNK_GROW_BELOW && k->next_offset == offset && atomic_load(&k->refs) == 1) {
         chunk_touch(c, k);
         return k;
     }
@@ -200,7 +209,7 @@ int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t
     k->next_offset = *next;
     bool grew = k->text.n > before;
     if (k->text.n == 0)
-        chunk_free(c, k);
+        chunk_drop(c, k);
     else
         cache_shrink(c, k);
     return grew ? 0 : rc != 0 ? rc : 1;
@@ -213,7 +222,7 @@ static void drop_between(struct text_cache *c, struct chunk_list *l, int64_t sta
         k = k == NULL ? TAILQ_FIRST(&l->chunks) : TAILQ_NEXT(k, link);
     for (; k != NULL && k->start < end; k = next) {
         next = TAILQ_NEXT(k, link);
-        chunk_free(c, k);
+        chunk_drop(c, k);
     }
 }
 
@@ -244,20 +253,24 @@ int64_t chunk_hole_end(struct chunk_list *l, int64_t at)
     return k == NULL ? at : MAX(at, k->hole_end);
 }
 
-size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct iovec *iov,
-                    int max, int *ret_iovs)
+size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct text_span *span)
 {
-    size_t got = 0;
-    int i = 0;
+    size_t before = span->bytes;
     struct chunk *k;
-    while (got < n && i < max && (k = chunk_find(c, l, at + (int64_t)got)) != NULL) {
-        size_t skip = (size_t)(at + (int64_t)got - k->start);
-        iov[i].iov_base = k->text.p + skip;
-        iov[i].iov_len = MIN(k->text.n - skip, n - got);
-        got += iov[i++].iov_len;
+    while (span->bytes < n && span->n < TEXT_PIECES_MAX && (k = chunk_find(c, l, at)) != NULL) {
+        size_t skip = (size_t)(at - k->start), take = MIN(k->text.n - skip, n - span->bytes);
+        span->iov[span->n] = (struct iovec){ k->text.p + skip, take };
+        span->chunks[span->n++] = k;
+        span->bytes += take;
+        at += (int64_t)take;
     }
-    *ret_iovs = i;
-    return got;
+    return span->bytes - before;
+}
+
+void text_span_ref(struct text_span *span)
+{
+    for (int i = 0; i < span->n; i++)
+        atomic_fetch_add(&span->chunks[i]->refs, 1);
 }
 
 void chunk_pass(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n)

@@ -4,11 +4,12 @@
  * that a mount keeps. Text positions are the broker's: they count from the first record ever. They stay what
  * they are but for compaction, which moves what it leaves towards the log's end, as if the rest had gone from
  * the front. A chunk keeps the place it was first read at, and who goes on behind it meets a hole there: its
- * records' next offset is found at a larger position. Loop's thread only; no I/O.
+ * records' next offset is found at a larger position. No I/O. Loop's thread only, but for chunk_unref.
  */
 #ifndef KLOG_FUSE_TEXT_H
 #define KLOG_FUSE_TEXT_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/uio.h>
@@ -25,6 +26,8 @@
 /* Of chunks that somebody has read through only so much is kept, so that a scan of a large file works in
  * memory that is still in the processor's cache, and leaves the chunks of others alone. */
 #define TEXT_PASSED_MAX (8 * 1024 * 1024)
+/* Pieces one answer is made of at most. */
+#define TEXT_PIECES_MAX 256
 
 /* Appends the text of the records in [from, limit) of the whole batches in `in`. *next is set to the offset
  * after the last batch that was read (never below from). A part of a batch at the end is left out. 0, or
@@ -40,7 +43,8 @@ struct chunk {
     int64_t start;                     /* text position of its first byte */
     int64_t hole_end;                  /* what follows its records is at this position; 0: at its end */
     int64_t first_offset, next_offset; /* the records in it: [first, next) */
-    struct bytebuf text;
+    struct bytebuf text; /* not changed while it has other references than its list's */
+    atomic_int refs;
     struct chunk_list *list;
     bool passed;             /* see chunk_pass */
     TAILQ_ENTRY(chunk) link; /* by start */
@@ -85,10 +89,18 @@ void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_
 bool chunk_set_hole(struct chunk_list *l, int64_t at, int64_t to);
 /* Where reading goes on from `at`: there, or behind a hole. */
 int64_t chunk_hole_end(struct chunk_list *l, int64_t at);
-/* Points iov at the bytes from `at` on that are here without a gap, at most n; returns how many, *ret_iovs <=
- * max. */
-size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct iovec *iov,
-                    int max, int *ret_iovs);
+/* Text as it lies in chunks, piece by piece. */
+struct text_span {
+    size_t bytes;
+    int n;
+    struct iovec iov[TEXT_PIECES_MAX];
+    struct chunk *chunks[TEXT_PIECES_MAX]; /* borrowed, unless referenced */
+};
+/* Adds to span the bytes from `at` on that are here without a gap, until it holds n; returns how many. */
+size_t chunk_gather(struct text_cache *c, struct chunk_list *l, int64_t at, size_t n, struct text_span *span);
+/* Keeps the span's chunks until each has had its chunk_unref, whatever the cache does. */
+void text_span_ref(struct text_span *span);
+void chunk_unref(struct chunk *k); /* any thread */
 
 /* A reader that will not come back has read the n bytes from `at` on: chunks that end there are the next to
  * go. */

@@ -50,14 +50,13 @@ static struct slice all(const struct fixture *x)
 
 static void assert_text(struct fixture *x, int64_t at, size_t n, const char *want)
 {
-    struct iovec iov[16];
-    int iovs;
+    struct text_span span = { 0 };
     char got[256] = "";
     size_t len = 0;
-    chunk_gather(&x->cache, &x->list, at, n, iov, 16, &iovs);
-    for (int i = 0; i < iovs; i++) {
-        memcpy(got + len, iov[i].iov_base, iov[i].iov_len);
-        len += iov[i].iov_len;
+    assert_int_equal(chunk_gather(&x->cache, &x->list, at, n, &span), strlen(want));
+    for (int i = 0; i < span.n; i++) {
+        memcpy(got + len, span.iov[i].iov_base, span.iov[i].iov_len);
+        len += span.iov[i].iov_len;
     }
     got[len] = '\0';
     assert_string_equal(got, want);
@@ -205,6 +204,28 @@ static void nothing_to_keep_tells_how_far_to_go_on(void **state)
     done(&x);
 }
 
+static void text_that_is_on_its_way_out_stays(void **state)
+{
+    (void)state;
+    struct fixture x;
+    struct text_span span = { 0 };
+    int64_t next;
+    setup(&x, 1 << 20);
+    add_batch(&x, 0, "a", CODEC_NONE, 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, 0, 0, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_gather(&x.cache, &x.list, 0, 2, &span), 2);
+    text_span_ref(&span);
+    x.batches.n = 0;
+    add_batch(&x, 1, "b", CODEC_NONE, 0); /* goes into a chunk of its own: the first must not move */
+    assert_int_equal(chunk_add(&x.cache, &x.list, 2, 1, INT64_MAX, all(&x), &next), 0);
+    assert_text(&x, 0, 4, "a\nb\n");
+    chunk_list_clear(&x.cache, &x.list);
+    assert_int_equal(x.cache.bytes, 0);
+    assert_memory_equal(span.iov[0].iov_base, "a\n", 2);
+    chunk_unref(span.chunks[0]);
+    done(&x);
+}
+
 static void the_least_recently_used_chunk_goes_first(void **state)
 {
     (void)state;
@@ -328,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_short_chunk_grows_by_what_follows),
         cmocka_unit_test(bytes_that_are_there_are_not_kept_twice),
         cmocka_unit_test(nothing_to_keep_tells_how_far_to_go_on),
+        cmocka_unit_test(text_that_is_on_its_way_out_stays),
         cmocka_unit_test(the_least_recently_used_chunk_goes_first),
         cmocka_unit_test(what_was_read_through_goes_before_what_is_older),
         cmocka_unit_test(gaps_are_told_by_the_headers),
