@@ -14,7 +14,7 @@
 #include "bench/bench.h"
 #include "lib/base/mem.h"
 
-enum { VALUES = 1024, CONSUME_BATCH = 10000 };
+enum { VALUES = 1024 };
 
 static const char *broker = "127.0.0.1:9092", *topic = "bench";
 static size_t value_bytes = 1024;
@@ -104,31 +104,38 @@ static void run_produce(void)
 }
 
 /* ---- consume ---- */
+struct consumed {
+    rd_kafka_t *rk;
+    uint64_t n, began_ns, ended_ns; /* ended: 0, not yet at the end */
+};
+
+static void on_message(rd_kafka_message_t *m, void *user)
+{
+    struct consumed *c = user;
+
+    if (c->began_ns == 0)
+        c->began_ns = now_ns();
+    c->n += m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        c->ended_ns = now_ns();
+        rd_kafka_yield(c->rk);
+    }
+}
+
 static void run_consume(void)
 {
-    static rd_kafka_message_t *m[CONSUME_BATCH];
-    rd_kafka_conf_t *c = conf_new();
-    uint64_t n = 0, began = 0;
-    bool at_end = false;
+    rd_kafka_conf_t *conf = conf_new();
+    struct consumed c = { 0 };
 
-    set(c, "enable.partition.eof", "true");
-    rd_kafka_t *rk = handle_new(RD_KAFKA_CONSUMER, c);
-    rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, topic, NULL);
+    set(conf, "enable.partition.eof", "true");
+    c.rk = handle_new(RD_KAFKA_CONSUMER, conf);
+    rd_kafka_topic_t *rkt = rd_kafka_topic_new(c.rk, topic, NULL);
     if (rd_kafka_consume_start(rkt, 0, RD_KAFKA_OFFSET_BEGINNING) != 0)
         die("consume");
-    while (!at_end) {
-        ssize_t got = rd_kafka_consume_batch(rkt, 0, 10000, m, CONSUME_BATCH);
-        if (got <= 0)
+    while (c.ended_ns == 0)
+        if (rd_kafka_consume_callback(rkt, 0, 10000, on_message, &c) <= 0)
             die("nothing came");
-        if (began == 0)
-            began = now_ns();
-        for (ssize_t i = 0; i < got; i++) {
-            at_end = at_end || m[i]->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-            n += m[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR;
-            rd_kafka_message_destroy(m[i]);
-        }
-    }
-    figure("consume", (double)n * 1e9 / (double)(now_ns() - began), "records/s");
+    figure("consume", (double)c.n * 1e9 / (double)(c.ended_ns - c.began_ns), "records/s");
 }
 
 int main(int argc, char **argv)

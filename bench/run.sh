@@ -138,6 +138,11 @@ echo_rate() { # echo_rate FILE COUNT
     for ((i = 0; i < $2; i++)); do echo "line $i, of some eighty bytes in all, as a shell script would write it to a log" >>"$1"; done
     awk -v n="$2" -v d=$((${EPOCHREALTIME/./} - t0)) 'BEGIN { print "echo", n * 1e6 / d }'
 }
+synced_rate() { # synced_rate FILE COUNT: one process, O_DSYNC
+    local t0=${EPOCHREALTIME/./}
+    dd if=/dev/zero of="$1" bs=80 count="$2" oflag=append,dsync conv=notrunc status=none
+    awk -v n="$2" -v d=$((${EPOCHREALTIME/./} - t0)) 'BEGIN { print "echo", n * 1e6 / d }'
+}
 cat_rate() { # cat_rate FILE
     local t0=${EPOCHREALTIME/./}
     cat "$1" >/dev/null
@@ -156,21 +161,24 @@ if want echo; then
         take e.n echo echo_rate "$s/null/p0" 4000
         take e.b echo echo_rate "$s/null-acked/p0" 2000
         take e.e echo echo_rate "$s/file" 4000
+        take e.s echo synced_rate "$s/file" 2000
     done
     row "echo >>, floor: null FUSE" times/s e.c e.a e.n
     row "echo >>, floor: null FUSE + null broker" times/s e.c e.a e.b
     row "echo >>, topic without fsync, same floor" times/s e.p - e.b
     row "echo >>, floor: this disk's file system" times/s e.c e.a e.e
+    row "echo >>, floor: append + fdatasync on it" times/s e.c e.a e.s
 fi
-if want cat; then
-    topic cat async
-    "$b/bench/load" produce -b $klogd -t cat -s 99 -n 1000 -k 8 -T 1 >/dev/null
-    cat "$s/mnt/cat/p0" >"$s/file"
+for size in 100 200 1024; do
+    want "cat $size" || continue
+    topic cat$size async
+    "$b/bench/load" produce -b $klogd -t cat$size -s $((size - 1)) -n $((100000 / size)) -k 8 -T 0.7 >/dev/null
+    cat "$s/mnt/cat$size/p0" >"$s/file"
     for ((i = 0; i < samples; i++)); do
-        take cat.k cat cat_rate "$s/mnt/cat/p0"
-        take cat.n cat cat_rate "$s/null/p0"
-        take cat.e cat cat_rate "$s/file"
+        take cat$size.k cat cat_rate "$s/mnt/cat$size/p0"
+        take cat$size.n cat cat_rate "$s/null/p0"
+        take cat$size.e cat cat_rate "$s/file"
     done
-    row "cat, lines of 100 B, floor: null FUSE" MB/s cat.k - cat.n
-    row "cat, floor: this disk's file system" MB/s cat.k - cat.e
-fi
+    row "cat, lines of $size B, floor: null FUSE" MB/s cat$size.k - cat$size.n
+    row "cat, lines of $size B, floor: this file system" MB/s cat$size.k - cat$size.e
+done
