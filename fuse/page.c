@@ -13,7 +13,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
+/* A size may be so old; what is opened is always made anew. */
 #define PAGE_VALID_MS 1000
+
+LIST_HEAD(page_wait_list, page_wait);
 
 struct page {
     struct mount *mount;
@@ -21,7 +24,8 @@ struct page {
     struct rcbuf *text;            /* NULL: never made */
     int64_t made_ms, made_wall_ms; /* 0: to be made anew */
     bool making, outdated;         /* outdated: it changed while it was being made */
-    LIST_HEAD(, page_wait) waiting;
+    struct page_wait_list waiting; /* for what is being made */
+    struct page_wait_list next;    /* for what is made after it: they came when it had begun */
 };
 
 bool page_is_of(enum node_kind kind)
@@ -37,6 +41,7 @@ struct page *page_new(struct mount *m, struct node *n)
     p->node = n;
     p->made_wall_ms = m->started_wall_ms;
     LIST_INIT(&p->waiting);
+    LIST_INIT(&p->next);
     return p;
 }
 
@@ -44,7 +49,7 @@ void page_free(struct page *p)
 {
     if (p == NULL)
         return;
-    KCHECK(!p->making && LIST_EMPTY(&p->waiting));
+    KCHECK(!p->making && LIST_EMPTY(&p->waiting) && LIST_EMPTY(&p->next));
     rcbuf_unref(p->text);
     free(p);
 }
@@ -119,9 +124,35 @@ static void page_keep(struct page *p, struct bytebuf *text)
     p->made_ms = loop_now_ms(p->mount->loop);
 }
 
-void page_made(struct page *p, int rc, struct bytebuf *text)
+static void page_start(struct page *p)
+{
+    p->making = true;
+    node_ref(p->node);
+    page_make(p);
+}
+
+static void waits_move(struct page_wait_list *from, struct page_wait_list *to)
 {
     struct page_wait *w;
+    while ((w = LIST_FIRST(from)) != NULL) {
+        LIST_REMOVE(w, link);
+        LIST_INSERT_HEAD(to, w, link);
+    }
+}
+
+static void page_answer(struct page *p, int rc)
+{
+    struct page_wait_list answered = LIST_HEAD_INITIALIZER(answered);
+    struct page_wait *w;
+    waits_move(&p->waiting, &answered);
+    while ((w = LIST_FIRST(&answered)) != NULL) {
+        LIST_REMOVE(w, link);
+        w->cb(w, rc);
+    }
+}
+
+void page_made(struct page *p, int rc, struct bytebuf *text)
+{
     KCHECK(p->making);
     if (p->outdated && rc == 0) {
         p->outdated = false;
@@ -132,11 +163,12 @@ void page_made(struct page *p, int rc, struct bytebuf *text)
     p->making = p->outdated = false;
     if (rc == 0)
         page_keep(p, text);
-    while ((w = LIST_FIRST(&p->waiting)) != NULL) {
-        LIST_REMOVE(w, link);
-        w->cb(w, rc);
+    page_answer(p, rc);
+    if (!p->making && !LIST_EMPTY(&p->next)) {
+        waits_move(&p->next, &p->waiting);
+        page_start(p);
     }
-    node_unref(p->mount, p->node); /* of page_ask; may free p */
+    node_unref(p->mount, p->node); /* of page_start; may free p */
 }
 
 static bool page_is_fresh(const struct page *p)
@@ -152,11 +184,18 @@ void page_ask(struct page *p, struct page_wait *w)
         return;
     }
     LIST_INSERT_HEAD(&p->waiting, w, link);
-    if (p->making)
+    if (!p->making)
+        page_start(p);
+}
+
+void page_ask_anew(struct page *p, struct page_wait *w)
+{
+    if (p->making) {
+        LIST_INSERT_HEAD(&p->next, w, link);
         return;
-    p->making = true;
-    node_ref(p->node);
-    page_make(p);
+    }
+    LIST_INSERT_HEAD(&p->waiting, w, link);
+    page_start(p);
 }
 
 /* ---- as a file ---- */
@@ -215,7 +254,10 @@ static void page_begin(struct mount *m, struct node *n, struct handle *h, fuse_r
     op->h = h == NULL ? NULL : handle_ref(h);
     op->wait.cb = on_page;
     request_begin(&op->r, m, req, NULL);
-    page_ask(n->page, &op->wait);
+    if (h != NULL)
+        page_ask_anew(n->page, &op->wait);
+    else
+        page_ask(n->page, &op->wait);
 }
 
 void page_getattr(struct mount *m, struct node *n, fuse_req_t req)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small texts that are made when somebody looks: .status, .config and positions of groups. A text is made
- * anew when it is older than a second (a position: each time); getattr and open use the same one, so size and
- * content agree. Loop's thread.
+ * Small texts that are made when somebody looks: .status, .config and positions of groups. Each open has it
+ * made anew, so nobody reads what was before; a size may be a second old (a position's never). Loop's thread.
  */
 #ifndef KLOG_FUSE_PAGE_H
 #define KLOG_FUSE_PAGE_H
@@ -27,6 +26,8 @@ struct page *page_new(struct mount *m, struct node *n);
 void page_free(struct page *p); /* NULL is fine; nobody may wait */
 /* cb when the text is there and new enough; may run before this returns. */
 void page_ask(struct page *p, struct page_wait *w);
+/* The same, but nothing of it is older than this call. */
+void page_ask_anew(struct page *p, struct page_wait *w);
 /* The text as it was made last; empty before. */
 size_t page_size(const struct page *p);
 struct slice page_text(const struct page *p); /* the same; until the loop's next round */

@@ -122,7 +122,7 @@ void page_make_topic_status(struct page *p)
     struct topic_table *t = xcalloc(1, sizeof *t);
     t->page = p;
     t->metadata.cb = on_topic_metadata;
-    topics_ask(page_mount(p), &t->metadata, page_node(p)->topic->name, METADATA_VALID_MS);
+    topics_ask(page_mount(p), &t->metadata, page_node(p)->topic->name, 0);
 }
 
 /* ---- of the cluster ---- */
@@ -197,7 +197,7 @@ static void on_cluster(struct client_call *call, int rc, enum kerr err, int16_t 
         return;
     }
     cluster_print(&t->text, r);
-    topics_ask(page_mount(t->page), &t->metadata, NULL, METADATA_VALID_MS);
+    topics_ask(page_mount(t->page), &t->metadata, NULL, 0);
 }
 
 void page_make_cluster_status(struct page *p)
