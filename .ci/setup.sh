@@ -83,6 +83,12 @@ results() {
     echo "$passed $failed $skipped"
 }
 
+# slowest DIR: where the time went
+slowest() {
+    find "$1/tests" -name '*.log' -not -path '*/tests/tmp/*' -exec sed -n 's,^took \([0-9]* s\)$,\1 {},p' {} \; |
+        sort -rn | head -n 10 | sed "s,$1/,," | paste -sd, | sed 's/,/, /g; s/^/slowest: /'
+}
+
 # logs_of_failed DIR: the end of each failed test's log
 logs_of_failed() {
     local trs
