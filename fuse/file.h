@@ -44,10 +44,11 @@ struct handle {
 
     /* a stream (stream.c) */
     int64_t at;                   /* text position, -1: not yet begun */
-    struct fuse_pollhandle *poll; /* to be told when something comes */
     LIST_ENTRY(handle) poll_link; /* pfile->polled */
 
     struct reader *reader; /* as/ (reader.c) */
+
+    struct fuse_pollhandle *poll; /* to be told when something comes (poll_op.h) */
 
     struct rcbuf *text;   /* .status, .config: as it was at open */
     struct dir_list *dir; /* a directory: its names as they were at the first readdir */

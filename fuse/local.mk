@@ -28,13 +28,14 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/ends.c %D%/stat_call.c %D%/stat_call.h
 %C%_libklogfs_a_SOURCES += %D%/fetch.c
 %C%_libklogfs_a_SOURCES += %D%/stream.c %D%/stream.h
+%C%_libklogfs_a_SOURCES += %D%/poll_op.c %D%/poll_op.h
 %C%_libklogfs_a_SOURCES += %D%/watch.c %D%/watch.h
 %C%_libklogfs_a_SOURCES += %D%/poke.c %D%/poke.h
 %C%_libklogfs_a_SOURCES += %D%/page.c %D%/page.h
 %C%_libklogfs_a_SOURCES += %D%/config_file.c
 %C%_libklogfs_a_SOURCES += %D%/status_file.c
 %C%_libklogfs_a_SOURCES += %D%/groups.c %D%/groups.h %D%/group_admin.c
-%C%_libklogfs_a_SOURCES += %D%/reader.c %D%/reader.h %D%/reader_part.c %D%/reader_member.c
+%C%_libklogfs_a_SOURCES += %D%/reader.c %D%/reader.h %D%/reader_part.c %D%/reader_member.c %D%/reader_poll.c
 %C%_libklogfs_a_SOURCES += %D%/position_file.c %D%/group_status.c
 %C%_libklogfs_a_SOURCES += %D%/xattr.c %D%/xattr.h
 %C%_libklogfs_a_SOURCES += %D%/statfs.c %D%/statfs.h

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fuse/pfile_read.h"
+#include "fuse/poll_op.h"
 #include "fuse/watch.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -40,11 +41,6 @@ static void open_begin(struct reader_open *o);
 
 /* ---- the buffer ---- */
 
-static int64_t buffer_end(const struct reader *g)
-{
-    return g->start + (int64_t)(g->text.n - g->head);
-}
-
 static void buffer_shrink(struct reader *g)
 {
     if (g->head >= DROP_BYTES && g->head >= g->text.n / 2) {
@@ -58,8 +54,7 @@ static void buffer_shrink(struct reader *g)
     }
 }
 
-/* A2 */
-static void reader_ack(struct reader *g, int64_t at)
+void reader_ack(struct reader *g, int64_t at)
 {
     struct reader_part *p;
     while (g->first < g->n_lines && g->lines[g->first].end <= at) {
@@ -74,8 +69,7 @@ static void reader_ack(struct reader *g, int64_t at)
         part_commit(p, false);
 }
 
-/* Of what partitions left behind that went, only the line that is read right now is kept, to its end. */
-static void buffer_cut(struct reader *g, int64_t at)
+void reader_cut(struct reader *g, int64_t at)
 {
     g->orphaned = false;
     if (g->first == g->n_lines)
@@ -119,8 +113,7 @@ static void op_fail(struct reader_op *op, int err)
     op_free(op);
 }
 
-/* Has every partition asked that may have more; true: none has. */
-static bool reader_is_dry(struct reader *g)
+bool reader_is_dry(struct reader *g)
 {
     struct reader_part *p;
     bool dry = true;
@@ -141,7 +134,7 @@ bool reader_is_committed(struct reader *g)
     return all;
 }
 
-static void reader_park(struct reader *g)
+void reader_park(struct reader *g)
 {
     struct reader_part *p;
     LIST_FOREACH (p, &g->parts, link)
@@ -156,7 +149,7 @@ static void op_at_end(struct reader_op *op)
     else if (g->follow)
         reader_park(g);
     else if (reader_is_committed(g)) /* A3 */
-        op_answer(op, MIN(MAX(op->off, g->start), buffer_end(g)));
+        op_answer(op, MIN(MAX(op->off, g->start), reader_end(g)));
 }
 
 static void op_step(struct reader_op *op)
@@ -175,23 +168,31 @@ static void op_step(struct reader_op *op)
     }
     reader_ack(g, at);
     if (g->orphaned)
-        buffer_cut(g, at);
+        reader_cut(g, at);
     if (at < g->start)
         op_fail(op, EINVAL); /* it was acknowledged and is gone */
     else if (g->releasing && at == g->start)
         g->dealt = true;
-    else if (at < buffer_end(g))
+    else if (at < reader_end(g))
         op_answer(op, at);
     else if (g->closing || g->node->topic->gone)
-        op_answer(op, buffer_end(g));
+        op_answer(op, reader_end(g));
     else if ((g->member == NULL || g->assigned) && reader_is_dry(g))
         op_at_end(op);
+}
+
+void reader_look_again(struct reader *g)
+{
+    struct reader_part *p;
+    LIST_FOREACH (p, &g->parts, link) {
+        p->empty = p->gone;
+        p->stale = p->fetching;
+    }
 }
 
 static void reader_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi)
 {
     struct reader *g = h->reader;
-    struct reader_part *p;
     struct reader_op *op = xcalloc(1, sizeof *op);
     op->reader = g;
     op->h = handle_ref(h);
@@ -199,10 +200,7 @@ static void reader_read(struct handle *h, fuse_req_t req, size_t size, off_t off
     op->size = size;
     op->nonblock = (fi->flags & O_NONBLOCK) != 0;
     TAILQ_INSERT_TAIL(&g->ops, op, link);
-    LIST_FOREACH (p, &g->parts, link) {
-        p->empty = p->gone;
-        p->stale = p->fetching;
-    }
+    reader_look_again(g);
     request_begin(&op->r, h->mount, req, on_op_interrupted);
     reader_go(g);
 }
@@ -256,6 +254,7 @@ void reader_go(struct reader *g)
         next = TAILQ_NEXT(op, link);
         op_step(op);
     }
+    reader_polls_go(g);
     reader_try_release(g);
     parts_reap(g);
     if (!g->closing || !reader_is_over(g))
@@ -296,6 +295,7 @@ static void reader_release(struct handle *h)
     struct reader *g = h->reader;
     if (g == NULL)
         return;
+    handle_poll_forget(h);
     h->reader = NULL;
     g->h = NULL;
     reader_close(g);
@@ -374,6 +374,7 @@ static struct reader *reader_new(struct handle *h)
     g->follow = (h->node->view.parts & VIEW_FOLLOW) != 0;
     LIST_INIT(&g->parts);
     TAILQ_INIT(&g->ops);
+    TAILQ_INIT(&g->polls);
     TAILQ_INIT(&g->heirs);
     g->timer.cb = on_reader_timer;
     LIST_INSERT_HEAD(&g->mount->readers, g, link);
@@ -445,4 +446,5 @@ const struct file_ops reader_ops = {
     .open_flags = reader_open_flags,
     .read = reader_read,
     .release = reader_release,
+    .poll = reader_poll,
 };

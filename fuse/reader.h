@@ -60,6 +60,7 @@ struct reader {
     struct reader_line *lines;
     size_t first, n_lines, cap_lines;
     TAILQ_HEAD(, reader_op) ops;     /* reads that wait */
+    TAILQ_HEAD(, reader_poll) polls; /* and polls, which are answered as soon as it is known */
     TAILQ_HEAD(, reader_open) heirs; /* opens that wait for the end of this one (A4) */
     struct timer timer;
     struct group_ask ask;
@@ -68,10 +69,12 @@ struct reader {
     /* as/G/all (reader_member.c) */
     struct member *member;
     bool assigned, releasing, leaving;
-    bool dealt;        /* releasing: the line in hand is done, or was waited for long enough */
-    bool orphaned;     /* the buffer is of partitions that went; the next read cuts it off */
-    bool busy;         /* in a call that may come back here */
-    int64_t delivered; /* up to where bytes were handed out */
+    bool dealt;         /* releasing: the line in hand is done, or was waited for long enough */
+    bool orphaned;      /* the buffer is of partitions that went; the next read cuts it off */
+    bool busy;          /* in a call that may come back here */
+    int64_t delivered;  /* up to where bytes were handed out */
+    bool polled;        /* the last poll was told: readable */
+    int64_t polled_end; /* and of bytes up to here */
     struct timer release_timer;
 };
 
@@ -82,8 +85,25 @@ void reader_close(struct reader *g);
 void readers_end(struct mount *m); /* all of them: the mount ends */
 bool readers_pending(const struct mount *m);
 
+/* Has every partition asked that may have more; true: none has, by answers newer than reader_look_again. */
+bool reader_is_dry(struct reader *g);
+void reader_look_again(struct reader *g);
+/* Wakes the reader when one of its partitions grows. */
+void reader_park(struct reader *g);
+/* All before `at` has been dealt with (A2). */
+void reader_ack(struct reader *g, int64_t at);
+static inline int64_t reader_end(const struct reader *g)
+{
+    return g->start + (int64_t)(g->text.n - g->head);
+}
+/* Of what partitions left behind that went, only the line that is read right now is kept, to its end. */
+void reader_cut(struct reader *g, int64_t at);
 /* All that was said is stored; sends what is not. */
 bool reader_is_committed(struct reader *g);
+
+/* ---- reader_poll.c ---- */
+void reader_poll(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph);
+void reader_polls_go(struct reader *g);
 
 /* ---- reader_member.c ---- */
 void reader_join(struct reader *g);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <poll.h>
 #include <stdlib.h>
 
 #include "fuse/file.h"
@@ -19,6 +18,7 @@
 #include "fuse/pfile_attr.h"
 #include "fuse/pfile_read.h"
 #include "fuse/pfile_write.h"
+#include "fuse/poll_op.h"
 #include "fuse/watch.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -173,11 +173,9 @@ static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off
 
 static void poll_forget(struct handle *h)
 {
-    if (h->poll == NULL)
-        return;
-    fuse_pollhandle_destroy(h->poll);
-    h->poll = NULL;
-    LIST_REMOVE(h, poll_link);
+    if (h->poll != NULL)
+        LIST_REMOVE(h, poll_link);
+    handle_poll_forget(h);
 }
 
 static void polls_tell(struct pfile *f)
@@ -186,8 +184,8 @@ static void polls_tell(struct pfile *f)
     for (h = LIST_FIRST(&f->polled); h != NULL; h = next) {
         next = LIST_NEXT(h, poll_link);
         if (h->at < f->ends.end_text || h->node->topic->gone) {
-            fuse_lowlevel_notify_poll(h->poll);
-            poll_forget(h);
+            LIST_REMOVE(h, poll_link);
+            handle_poll_tell(h);
         }
     }
 }
@@ -250,48 +248,34 @@ void streams_end(struct mount *m)
 
 /* ---- poll ---- */
 
-struct poll_op {
-    struct request r;
-    struct handle *h; /* owned reference */
-    struct fuse_pollhandle *ph;
+struct stream_poll {
+    struct poll_op op;
     struct ends_wait ends;
 };
 
 static void on_poll_ends(struct ends_wait *w, int rc)
 {
-    struct poll_op *op = container_of(w, struct poll_op, ends);
-    struct handle *h = op->h;
+    struct stream_poll *p = container_of(w, struct stream_poll, ends);
+    struct handle *h = p->op.h;
     struct pfile *f = h->node->pfile;
-    unsigned events = handle_writes(h) ? POLLOUT | POLLWRNORM : 0;
-    fuse_req_t req = request_take(&op->r);
     if (rc == 0 && h->at < 0)
         h->at = pfile_base(f);
-    bool ready = rc != 0 || h->at < f->ends.end_text || h->mount->stopping;
-    if (ready)
-        events |= POLLIN | POLLRDNORM;
-    if (op->ph != NULL && req != NULL && !ready) {
-        poll_forget(h);
-        h->poll = op->ph;
-        op->ph = NULL;
-        LIST_INSERT_HEAD(&f->polled, h, poll_link);
+    bool readable = rc != 0 || h->at < f->ends.end_text || h->mount->stopping;
+    bool listed = h->poll != NULL;
+    if (poll_op_end(&p->op, readable)) {
+        if (!listed)
+            LIST_INSERT_HEAD(&f->polled, h, poll_link);
         watch_want(h->mount->watch, f);
     }
-    if (req != NULL)
-        fuse_reply_poll(req, events);
-    if (op->ph != NULL)
-        fuse_pollhandle_destroy(op->ph);
-    handle_unref(h);
-    free(op);
+    free(p);
 }
 
 static void stream_poll(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph)
 {
-    struct poll_op *op = xcalloc(1, sizeof *op);
-    op->h = handle_ref(h);
-    op->ph = ph;
-    op->ends.cb = on_poll_ends;
-    request_begin(&op->r, h->mount, req, NULL);
-    ends_ask(h->node->pfile, &op->ends);
+    struct stream_poll *p = xcalloc(1, sizeof *p);
+    poll_op_begin(&p->op, h, req, ph);
+    p->ends.cb = on_poll_ends;
+    ends_ask(h->node->pfile, &p->ends);
 }
 
 /* ---- the file ---- */

@@ -48,6 +48,7 @@ SYSTEM_TESTS += \
     %D%/144-following-as-a-group.t \
     %D%/145-sharing-as-a-group.t \
     %D%/146-compaction-under-a-reader.t \
+    %D%/147-polling-as-a-group.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \
