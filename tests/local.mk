@@ -45,8 +45,9 @@ EXTRA_DIST += $(TEST_LIBRARY) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(CRASH_TESTS)
 PROGRAMS_UNDER_TEST = $(bin_PROGRAMS) $(sbin_PROGRAMS)
 check-system: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(SYSTEM_TESTS)'
-check-compat: $(PROGRAMS_UNDER_TEST)
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(COMPAT_TESTS)'
+check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(COMPAT_TESTS) $$(cat tests/librdkafka/list)"; rc=$$?; \
+	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; exit $$rc
 check-crash: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS)'
 # The ones that put load on the daemon's threads, for the thread sanitizer.

@@ -4,6 +4,8 @@ COMPAT_TESTS += %D%/kcat.t %D%/kafka-python.t %D%/confluent.t %D%/kafkajs.t %D%/
 EXTRA_DIST += %D%/kafka-pom.xml %D%/group_scenarios.py %D%/group_scenarios.expected
 EXTRA_DIST += %D%/lib.sh %D%/records.py %D%/kafka_python_client.py %D%/confluent_client.py %D%/kafkajs_client.cjs
 
+include tests/compat/librdkafka/local.mk
+
 NPM_PACKAGES = kafkajs@2.2.4 kafkajs-snappy@1.1.0 lz4js@0.2.0 zstd-codec@0.1.5
 tests/npm/stamp:
 	@mkdir -p tests/npm
