@@ -19,6 +19,8 @@ struct produce_part {
     struct produce_response_partition_responses *rsp;
 };
 
+enum { RECORD_ERRORS_MAX = 1000 }; /* in a reply */
+
 struct produce {
     struct request *r;
     struct produce_response rsp;
@@ -27,6 +29,7 @@ struct produce {
     size_t n_waiting;             /* entries used; done ones have pt == NULL */
     size_t n_open;                /* of these, not done yet */
     bool failed;                  /* some partition has an error */
+    int32_t n_record_errors;      /* told so far */
     struct task wake;
     struct timer timeout;
 };
@@ -69,17 +72,25 @@ static enum kerr records_shape(const struct wire_records *rec, int version, cons
     return KERR_NONE;
 }
 
-/* A refused record is named; the others of its batch are refused with it. */
-static void tell_record_error(struct produce *p, struct produce_response_partition_responses *rsp,
-                              const struct partition_appended *a)
+/* The refused records are named; the others of the batch are refused with them, and clients tell the two
+ * apart. However many there are, the answer stays small: beyond so many in a request only the first of each
+ * batch is named. */
+static void tell_record_errors(struct produce *p, struct partition *pt, struct slice batch, int32_t first,
+                               const char *text, struct produce_response_partition_responses *rsp)
 {
-    if (a->bad_index < 0)
-        return;
-    struct produce_response_record_errors *e = arena_alloc(&p->r->arena, sizeof *e);
-    e->batch_index = a->bad_index;
-    e->batch_index_error_message = kstr_of(a->text);
-    rsp->record_errors = e;
-    rsp->n_record_errors = 1;
+    struct batch_refusal found[RECORD_ERRORS_MAX];
+    int32_t n = partition_refused(pt, batch.p, batch.n, p->r->api_version >= 7, found,
+                                  RECORD_ERRORS_MAX - p->n_record_errors);
+    if (n == 0)
+        found[n++] = (struct batch_refusal){ first, text };
+    else
+        p->n_record_errors += n;
+    rsp->record_errors = arena_array(&p->r->arena, (size_t)n, sizeof *rsp->record_errors);
+    rsp->n_record_errors = n;
+    for (int32_t i = 0; i < n; i++) {
+        rsp->record_errors[i].batch_index = found[i].index;
+        rsp->record_errors[i].batch_index_error_message = kstr_of(found[i].why);
+    }
 }
 
 static void part_wait(struct produce *p, struct partition *pt, int64_t last_offset,
@@ -98,13 +109,15 @@ static void part_wait(struct produce *p, struct partition *pt, int64_t last_offs
     p->n_open++;
 }
 
-static void part_appended(struct produce *p, struct partition *pt, const struct partition_appended *a,
+static void part_appended(struct produce *p, struct partition *pt, struct slice batch,
+                          const struct partition_appended *a,
                           struct produce_response_partition_responses *rsp)
 {
     rsp->log_start_offset = a->start_offset;
     if (a->err != KERR_NONE) {
         part_fail(p, rsp, a->err, a->text);
-        tell_record_error(p, rsp, a);
+        if (a->bad_index >= 0 && p->r->api_version >= 8)
+            tell_record_errors(p, pt, batch, a->bad_index, a->text, rsp);
         if (a->err == KERR_NOT_LEADER_OR_FOLLOWER && p->r->api_version >= 10) {
             rsp->current_leader.leader_id = a->leader;
             rsp->current_leader.leader_epoch = a->leader_epoch;
@@ -147,7 +160,7 @@ static void part_produce(struct produce *p, struct kstr topic, const struct prod
         uint8_t *batch = r->frame->p + (q->records.p - r->frame->p);
         partition_append(pt, batch, (size_t)q->records.n, p->acks, r->api_version >= 7,
                          kstr_eqz(r->client_id, "__admin_client"), &a);
-        part_appended(p, pt, &a, rsp);
+        part_appended(p, pt, slice_of(batch, (size_t)q->records.n), &a, rsp);
     }
     partition_unref(pt);
 }

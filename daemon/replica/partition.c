@@ -237,6 +237,15 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
         broker_dir_failed(pt->broker, pt->dir, ret->eno);
 }
 
+int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, bool zstd_allowed,
+                          struct batch_refusal *ret, int32_t max)
+{
+    pthread_mutex_lock(&pt->mu);
+    struct batch_rules rules = rules_of(pt->config, zstd_allowed);
+    pthread_mutex_unlock(&pt->mu);
+    return batch_refused(batch, n, &rules, ret, max);
+}
+
 /* ---- view ---- */
 void partition_view(struct partition *pt, struct partition_view *ret)
 {

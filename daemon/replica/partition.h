@@ -16,6 +16,7 @@
 #include "daemon/topic_config.h"
 #include "lib/base/kerr.h"
 #include "lib/loop/loop.h"
+#include "lib/record/batch.h"
 #include "lib/store/plog.h"
 
 struct broker;
@@ -79,6 +80,9 @@ struct partition_appended {
  * acks=1 once it is flushed as the topic's policy says. The batch is patched in place. */
 void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t acks, bool zstd_allowed,
                       bool internal_writer, struct partition_appended *ret);
+/* All records for which partition_append has refused the batch (bad_index >= 0), at most max; how many. */
+int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, bool zstd_allowed,
+                          struct batch_refusal *ret, int32_t max);
 
 /* ---- view ---- */
 struct partition_view { /* one consistent reading of the ends */

@@ -133,4 +133,13 @@ struct batch_info {
  * corrected in place, with the checksum (hence not const). */
 enum kerr batch_validate(uint8_t *p, size_t n, const struct batch_rules *rules, struct batch_info *ret);
 
+/* After batch_validate has refused a record (bad_index >= 0): all records that are refused, in their order,
+ * at most max; returns how many. */
+struct batch_refusal {
+    int32_t index;
+    const char *why; /* one line, static */
+};
+int32_t batch_refused(const uint8_t *p, size_t n, const struct batch_rules *rules, struct batch_refusal *ret,
+                      int32_t max);
+
 #endif

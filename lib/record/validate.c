@@ -135,7 +135,42 @@ static inline int64_t record_timestamp(const struct batch_header *h, const struc
                      (uint64_t)r->timestamp_delta); /* may wrap: then it is judged */
 }
 
-/* Walks the plain records. */
+/* Reads the record that is number i; one past it, or NULL and why. */
+static inline const uint8_t *read_record(const uint8_t *p, const uint8_t *end, int32_t i,
+                                         struct parsed_record *ret, const char **ret_why)
+{
+    p = parse_record(p, end, ret);
+    if (unlikely(p == NULL)) {
+        *ret_why = "the record's lengths do not fit its bytes";
+        return NULL;
+    }
+    if (unlikely(ret->n_headers != 0 || ret->headers != ret->end) && !parse_headers(ret)) {
+        *ret_why = "the record's headers do not fit its bytes";
+        return NULL;
+    }
+    if (unlikely(ret->offset_delta != i)) {
+        *ret_why = "the record's offset delta is not its index";
+        return NULL;
+    }
+    return p;
+}
+
+/* Does the topic take it? */
+static inline enum kerr judge_record(const struct parsed_record *r, int64_t timestamp, bool need_key,
+                                     const struct time_window *window, const char **ret_why)
+{
+    if (unlikely(need_key && kstr_is_null(r->key))) {
+        *ret_why = "a compacted topic needs a key in every record";
+        return KERR_INVALID_RECORD;
+    }
+    if (unlikely(timestamp < window->low || timestamp > window->high) && timestamp != -1) {
+        *ret_why = "the record's timestamp is outside the range the topic allows";
+        return KERR_INVALID_TIMESTAMP;
+    }
+    return KERR_NONE;
+}
+
+/* Walks the plain records, up to the first that is refused. */
 static enum kerr judge_records(struct slice plain, const struct batch_rules *rules, struct batch_info *info)
 {
     const struct time_window window = time_window_of(rules);
@@ -144,23 +179,16 @@ static enum kerr judge_records(struct slice plain, const struct batch_rules *rul
     const uint8_t *p = plain.p, *end = slice_end(plain);
     int64_t max_timestamp = -1, text_bytes = 0;
     struct parsed_record r;
+    const char *why;
 
     for (int32_t i = 0; i < count; i++) {
-        p = parse_record(p, end, &r);
+        p = read_record(p, end, i, &r, &why);
         if (unlikely(p == NULL))
-            return refuse_record(info, i, KERR_INVALID_RECORD, "the record's lengths do not fit its bytes");
-        if (unlikely(r.n_headers != 0 || r.headers != r.end) && !parse_headers(&r))
-            return refuse_record(info, i, KERR_INVALID_RECORD, "the record's headers do not fit its bytes");
-        if (unlikely(r.offset_delta != i))
-            return refuse_record(info, i, KERR_INVALID_RECORD, "the record's offset delta is not its index");
-        if (unlikely(need_key && kstr_is_null(r.key)))
-            return refuse_record(info, i, KERR_INVALID_RECORD,
-                                 "a compacted topic needs a key in every record");
-
+            return refuse_record(info, i, KERR_INVALID_RECORD, why);
         int64_t timestamp = record_timestamp(&info->h, &r);
-        if (unlikely(timestamp < window.low || timestamp > window.high) && timestamp != -1)
-            return refuse_record(info, i, KERR_INVALID_TIMESTAMP,
-                                 "the record's timestamp is outside the range the topic allows");
+        enum kerr err = judge_record(&r, timestamp, need_key, &window, &why);
+        if (unlikely(err != KERR_NONE))
+            return refuse_record(info, i, err, why);
         max_timestamp = MAX(max_timestamp, timestamp);
         text_bytes += (r.value.n > 0 ? r.value.n : 0) + 1;
     }
@@ -170,6 +198,26 @@ static enum kerr judge_records(struct slice plain, const struct batch_rules *rul
     info->max_timestamp = max_timestamp;
     info->text_bytes = batch_is_control(&info->h) ? 0 : text_bytes;
     return KERR_NONE;
+}
+
+/* Walks them again for all that are refused; behind one that cannot be read there is nothing to find. */
+static int32_t list_refused(struct slice plain, const struct batch_rules *rules, const struct batch_header *h,
+                            struct batch_refusal *ret, int32_t max)
+{
+    const struct time_window window = time_window_of(rules);
+    const bool need_key = rules->need_key && !batch_is_control(h);
+    const uint8_t *p = plain.p, *end = slice_end(plain);
+    struct parsed_record r;
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < h->count && n < max && p != NULL; i++) {
+        ret[n].index = i;
+        p = read_record(p, end, i, &r, &ret[n].why);
+        if (p == NULL ||
+            judge_record(&r, record_timestamp(h, &r), need_key, &window, &ret[n].why) != KERR_NONE)
+            n++;
+    }
+    return n;
 }
 
 static enum kerr refuse_unpacking(struct batch_info *info, int rc)
@@ -226,4 +274,21 @@ enum kerr batch_validate(uint8_t *p, size_t n, const struct batch_rules *rules, 
     if (!rules->log_append_time && ret->max_timestamp != ret->h.max_timestamp)
         correct_max_timestamp(p, n, ret);
     return KERR_NONE;
+}
+
+int32_t batch_refused(const uint8_t *p, size_t n, const struct batch_rules *rules, struct batch_refusal *ret,
+                      int32_t max)
+{
+    struct batch_header h;
+    batch_header_read(p, &h);
+    struct slice payload = slice_of(p + BATCH_OVERHEAD, n - BATCH_OVERHEAD);
+    if (batch_codec(&h) == CODEC_NONE)
+        return list_refused(payload, rules, &h, ret, max);
+
+    struct bytebuf *scratch = codec_scratch_take();
+    int rc = codec_decompress(batch_codec(&h), payload, (size_t)MAX(rules->decompressed_max, 0), scratch);
+    KCHECK(rc == 0); /* batch_validate got to the records */
+    int32_t listed = list_refused(slice_of(scratch->p, scratch->n), rules, &h, ret, max);
+    codec_scratch_release(scratch);
+    return listed;
 }

@@ -19,3 +19,17 @@ from kwire import Conn, batch
 print(Conn().produce('ck', 0, batch([b'v']))[0])")"
 fails 'Invalid argument' bash -c 'echo x >>"$1"' _ "$M/ck/p0"
 eq "file" v "$(cat "$M/ck/p0")"
+
+# Every record without a key is named, and no other: clients tell by that which of the batch to blame.
+eq "records named" "87 [0, 2] 87 1000" "$("$PY" -c "
+from kwire import Conn, batch
+def named(*records):
+    c = Conn()
+    r = c.ask(0, 8, c.produce_body('ck', 0, batch(list(records))))
+    r.i32(), r.string(), r.i32(), r.i32()
+    err = r.i16()
+    r.i64(), r.i64(), r.i64()
+    return err, r.array(lambda: (r.i32(), r.string())[0])
+err, some = named(b'a', (b'k', b'b'), b'c')
+many_err, many = named(*[b'x'] * 1500)
+print(err, some, many_err, len(many))")"

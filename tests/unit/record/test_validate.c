@@ -403,6 +403,54 @@ static void a_compacted_topic_needs_keys(void **state)
     assert_int_equal(info.bad_index, 1);
 }
 
+static void all_refused_records_can_be_listed(void **state)
+{
+    const enum codec codecs[] = { CODEC_NONE, CODEC_GZIP };
+    const struct kstr keys[] = { kstr_of("k"), KSTR_NULL, kstr_of("k"), KSTR_NULL };
+
+    (void)state;
+    for (size_t c = 0; c < ARRAY_LEN(codecs); c++) {
+        struct batch_rules rules = open_rules;
+        struct batch_builder builder;
+        struct bytebuf b = { 0 };
+        struct batch_info info;
+        struct batch_refusal found[4];
+        rules.need_key = true;
+        rules.timestamp_after_max_ms = 5;
+        batch_builder_init(&builder);
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+            batch_builder_add(&builder, NOW_MS + (i == 2 ? 6 : 5), keys[i], kstr_of("x"), NULL, 0);
+        assert_int_equal(batch_builder_finish(&builder, codecs[c], 0, NULL, 0, &b), 0);
+        batch_builder_done(&builder);
+        assert_int_equal(batch_validate(b.p, b.n, &rules, &info), KERR_INVALID_RECORD);
+        assert_int_equal(info.bad_index, 1);
+        assert_int_equal(batch_refused(b.p, b.n, &rules, found, ARRAY_LEN(found)), 3);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(found[i].index, i + 1);
+        assert_string_equal(found[0].why, "a compacted topic needs a key in every record");
+        assert_string_equal(found[1].why, "the record's timestamp is outside the range the topic allows");
+        assert_string_equal(found[2].why, found[0].why);
+        assert_int_equal(batch_refused(b.p, b.n, &rules, found, 2), 2);
+        assert_int_equal(batch_refused(b.p, b.n, &rules, found, 0), 0);
+        bytebuf_done(&b);
+    }
+}
+
+static void a_record_that_cannot_be_read_is_the_last_of_the_list(void **state)
+{
+    struct bytebuf b = { 0 };
+    struct batch_rules rules = open_rules;
+    struct batch_refusal found[4];
+
+    (void)state;
+    rules.need_key = true;
+    batch_wrap(3, 0, "\x0e\0\0\0\1\2x\0\x7f\0\0\2\1\2x\0\x0e\0\0\4\1\2x\0", 24, &b);
+    assert_int_equal(batch_refused(b.p, b.n, &rules, found, ARRAY_LEN(found)), 2);
+    assert_int_equal(found[1].index, 1);
+    assert_string_equal(found[1].why, "the record's lengths do not fit its bytes");
+    bytebuf_done(&b);
+}
+
 static void a_wrong_max_timestamp_is_corrected_in_place(void **state)
 {
     struct bytebuf b = { 0 };
@@ -450,6 +498,8 @@ int main(void)
         cmocka_unit_test(a_bomb_is_too_large),
         cmocka_unit_test(create_time_has_to_be_within_the_range),
         cmocka_unit_test(a_compacted_topic_needs_keys),
+        cmocka_unit_test(all_refused_records_can_be_listed),
+        cmocka_unit_test(a_record_that_cannot_be_read_is_the_last_of_the_list),
         cmocka_unit_test(a_wrong_max_timestamp_is_corrected_in_place),
     };
     return RUN(tests);
