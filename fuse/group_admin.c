@@ -31,6 +31,7 @@ struct group_op {
     bool deletes;
     bool opens; /* an open file is wanted (O_CREAT) */
     int flags;
+    struct group_wait wait;
     struct topics_wait metadata;
     /* making */
     struct group_row *rows;
@@ -212,6 +213,15 @@ static void on_group_metadata(struct topics_wait *w, int rc)
         group_make(op, first, n);
 }
 
+static void on_group_settled(struct group_wait *w, int rc)
+{
+    struct group_op *op = container_of(w, struct group_op, wait);
+    if (rc != 0)
+        group_op_end(op, EIO);
+    else
+        topics_ask(op->r.mount, &op->metadata, op->parent->topic->name, METADATA_VALID_MS);
+}
+
 static void group_begin(struct mount *m, struct node *parent, const char *name, const char *group,
                         int32_t only, bool deletes, const struct fuse_file_info *fi, fuse_req_t req)
 {
@@ -225,7 +235,8 @@ static void group_begin(struct mount *m, struct node *parent, const char *name, 
     op->flags = fi != NULL ? fi->flags : 0;
     op->metadata.cb = on_group_metadata;
     request_begin(&op->r, m, req, NULL);
-    topics_ask(m, &op->metadata, parent->topic->name, METADATA_VALID_MS);
+    op->wait = (struct group_wait){ .group = op->group, .cb = on_group_settled };
+    group_wait(m, &op->wait);
 }
 
 void group_mkdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req)

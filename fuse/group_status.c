@@ -28,9 +28,7 @@ struct lag_table {
     struct page *page;
     struct topics_wait metadata;
     struct group_ask ask;
-    struct client_call call;
-    struct describe_groups_request body;
-    struct kstr group;
+    struct group_look look;
     struct lag_row *rows;
     int32_t n, waiting;
 };
@@ -123,49 +121,22 @@ static void lag_add_member(struct lag_table *t, const struct describe_groups_res
     arena_done(&a);
 }
 
-static void on_members(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+static void on_members(struct group_look *l, int rc, const struct describe_groups_response_groups *it)
 {
-    struct lag_table *t = call->user;
-    const struct describe_groups_response *r = response;
-    (void)err;
-    (void)version;
+    struct lag_table *t = container_of(l, struct lag_table, look);
     if (rc != 0) {
         lag_table_fail(t, rc);
         return;
     }
-    for (int32_t i = 0; i < r->n_groups; i++) {
-        for (int32_t k = 0; k < r->groups[i].n_members; k++)
-            lag_add_member(t, &r->groups[i].members[k]);
-    }
+    for (int32_t k = 0; k < it->n_members; k++)
+        lag_add_member(t, &it->members[k]);
     lag_ask_ends(t);
-}
-
-static enum kerr judge_members(struct client_call *call, int16_t version, const void *response)
-{
-    const struct describe_groups_response *r = response;
-    (void)call;
-    (void)version;
-    return r->n_groups == 1 ? (enum kerr)r->groups[0].error_code : KERR_NONE;
 }
 
 static void lag_ask_members(struct lag_table *t)
 {
-    struct mount *m = page_mount(t->page);
-    const char *group = page_node(t->page)->view.group;
-    t->group = kstr_of(group);
-    wire_defaults(&wire_describe_groups_request, &t->body);
-    t->body.groups = &t->group;
-    t->body.n_groups = 1;
-    t->call = (struct client_call){ .target = TARGET_COORDINATOR,
-                                    .topic = group,
-                                    .request = &wire_describe_groups_request,
-                                    .body = &t->body,
-                                    .max_version = -1,
-                                    .deadline_ms = mount_deadline_ms(m),
-                                    .judge = judge_members,
-                                    .cb = on_members,
-                                    .user = t };
-    client_call(m->client, &t->call);
+    t->look = (struct group_look){ .group = page_node(t->page)->view.group, .cb = on_members };
+    group_look(page_mount(t->page), &t->look);
 }
 
 /* ---- the positions ---- */

@@ -23,6 +23,7 @@ int group_errno(int rc, enum kerr err)
     case KERR_FENCED_INSTANCE_ID:
     case KERR_NON_EMPTY_GROUP:
     case KERR_GROUP_SUBSCRIBED_TO_TOPIC:
+    case KERR_INCONSISTENT_GROUP_PROTOCOL: /* its members share by rules that as/ does not know */
         return EBUSY;
     case KERR_INVALID_GROUP_ID:
         return EINVAL;
@@ -47,17 +48,74 @@ static void on_positions(struct positions_fetch *f, int rc, enum kerr err, const
     a->cb(a, rc == 0 ? 0 : -group_errno(rc, err), p, rc == 0 ? n : 0);
 }
 
-void group_ask(struct mount *m, struct group_ask *a)
+static void on_ask_settled(struct group_wait *w, int rc)
 {
+    struct group_ask *a = container_of(w, struct group_ask, wait);
+    if (rc != 0) {
+        a->cb(a, -EIO, NULL, 0);
+        return;
+    }
     a->wanted = xcalloc((size_t)a->n + 1, sizeof *a->wanted);
     for (int32_t i = 0; i < a->n; i++)
         a->wanted[i] = (struct position){ .topic = a->topic, .partition = a->first + i };
     a->fetch = (struct positions_fetch){ .group = a->group,
                                          .wanted = a->wanted,
                                          .n_wanted = (size_t)a->n,
-                                         .deadline_ms = mount_deadline_ms(m),
+                                         .deadline_ms = mount_deadline_ms(a->mount),
                                          .cb = on_positions };
-    positions_fetch(m->client, &a->fetch);
+    positions_fetch(a->mount->client, &a->fetch);
+}
+
+void group_ask(struct mount *m, struct group_ask *a)
+{
+    a->mount = m;
+    a->wait = (struct group_wait){ .group = a->group, .cb = on_ask_settled };
+    group_wait(m, &a->wait);
+}
+
+/* ---- members ---- */
+
+static void on_looked(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+{
+    struct group_look *l = call->user;
+    const struct describe_groups_response *r = response;
+    (void)version;
+    if (rc == 0 && r->n_groups != 1)
+        rc = -EIO;
+    if (rc == 0 && r->groups[0].error_code != KERR_NONE)
+        rc = -kerr_errno(err = (enum kerr)r->groups[0].error_code);
+    l->cb(l, rc == 0 ? 0 : -group_errno(rc, err), rc == 0 ? &r->groups[0] : NULL);
+}
+
+static enum kerr judge_look(struct client_call *call, int16_t version, const void *response)
+{
+    const struct describe_groups_response *r = response;
+    (void)call;
+    (void)version;
+    return r->n_groups == 1 ? (enum kerr)r->groups[0].error_code : KERR_NONE;
+}
+
+void group_look(struct mount *m, struct group_look *l)
+{
+    l->name = kstr_of(l->group);
+    wire_defaults(&wire_describe_groups_request, &l->body);
+    l->body.groups = &l->name;
+    l->body.n_groups = 1;
+    l->call = (struct client_call){ .target = TARGET_COORDINATOR,
+                                    .topic = l->group,
+                                    .request = &wire_describe_groups_request,
+                                    .body = &l->body,
+                                    .max_version = -1,
+                                    .deadline_ms = mount_deadline_ms(m),
+                                    .judge = judge_look,
+                                    .cb = on_looked,
+                                    .user = l };
+    client_call(m->client, &l->call);
+}
+
+bool group_has_members(const struct describe_groups_response_groups *it)
+{
+    return !kstr_eqz(it->group_state, "Empty") && !kstr_eqz(it->group_state, "Dead");
 }
 
 /* ---- which groups there are ---- */

@@ -17,6 +17,17 @@ struct mount;
 /* What a program is told (positive errno) for what became of a request to a coordinator (G3). */
 int group_errno(int rc, enum kerr err);
 
+/* ---- waiting (reader_open.c) ---- */
+/* Files of as/ that were closed may still have a commit on its way, or a group to leave. Who comes next on
+ * this mount waits for that, so that it sees what they did. */
+struct group_wait {
+    const char *group; /* kept until cb */
+    /* rc 0, or -ECANCELED: the mount ends. It may run before group_wait returns. */
+    void (*cb)(struct group_wait *w, int rc);
+    TAILQ_ENTRY(group_wait) link; /* private */
+};
+void group_wait(struct mount *m, struct group_wait *w);
+
 /* ---- asking (groups.c) ---- */
 /* The positions of a group in the partitions [first, first + n) of a topic. */
 struct group_ask {
@@ -25,10 +36,26 @@ struct group_ask {
     /* rc 0 or -errno for programs; positions in order of partition, valid during cb, offset -1: none */
     void (*cb)(struct group_ask *a, int rc, const struct position *p, size_t n);
     /* private */
+    struct mount *mount;
+    struct group_wait wait;
     struct positions_fetch fetch;
     struct position *wanted;
 };
 void group_ask(struct mount *m, struct group_ask *a);
+
+/* Who is in a group. */
+struct group_look {
+    const char *group; /* kept until cb */
+    /* rc 0 or -errno for programs; it: valid during cb */
+    void (*cb)(struct group_look *l, int rc, const struct describe_groups_response_groups *it);
+    /* private */
+    struct client_call call;
+    struct describe_groups_request body;
+    struct kstr name;
+};
+void group_look(struct mount *m, struct group_look *l);
+/* Its positions are not free to be moved (G3). */
+bool group_has_members(const struct describe_groups_response_groups *it);
 
 /* The groups that have positions in a topic of n partitions. */
 struct groups_list {

@@ -35,7 +35,8 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/config_file.c
 %C%_libklogfs_a_SOURCES += %D%/status_file.c
 %C%_libklogfs_a_SOURCES += %D%/groups.c %D%/groups.h %D%/group_admin.c
-%C%_libklogfs_a_SOURCES += %D%/reader.c %D%/reader.h %D%/reader_part.c %D%/reader_member.c %D%/reader_poll.c
+%C%_libklogfs_a_SOURCES += %D%/reader.c %D%/reader.h %D%/reader_part.c %D%/reader_member.c
+%C%_libklogfs_a_SOURCES += %D%/reader_open.c %D%/reader_poll.c
 %C%_libklogfs_a_SOURCES += %D%/position_file.c %D%/group_status.c
 %C%_libklogfs_a_SOURCES += %D%/xattr.c %D%/xattr.h
 %C%_libklogfs_a_SOURCES += %D%/statfs.c %D%/statfs.h

@@ -45,9 +45,10 @@ struct mount {
     struct loop_fd signals;
     struct request_list requests; /* not yet answered */
     struct node_table nodes;
-    struct pfile *pfiles;        /* by topic and partition */
-    LIST_HEAD(, handle) handles; /* open files and directories */
-    LIST_HEAD(, reader) readers; /* of groups, until their last commit is answered */
+    struct pfile *pfiles;                 /* by topic and partition */
+    LIST_HEAD(, handle) handles;          /* open files and directories */
+    LIST_HEAD(, reader) readers;          /* of groups, until their last commit is answered */
+    TAILQ_HEAD(, group_wait) group_waits; /* for some of them to end */
     struct topics *topics;
     struct text_cache texts;
     struct ends_asker *ends;

@@ -58,6 +58,7 @@ struct position_set {
     struct handle *h; /* owned reference */
     size_t size;
     struct bound to;
+    struct group_wait wait;
     struct ends_wait ends;
     struct position_find find;
     struct position position;
@@ -170,6 +171,20 @@ static bool position_parse(const char *buf, size_t size, struct bound *ret)
     return ret->kind != BOUND_NONE;
 }
 
+static void on_set_settled(struct group_wait *w, int rc)
+{
+    struct position_set *s = container_of(w, struct position_set, wait);
+    enum bound_kind kind = s->to.kind;
+    if (rc != 0)
+        set_end(s, EIO);
+    else if (kind == BOUND_OFFSET)
+        set_commit(s, s->to.value);
+    else if (kind == BOUND_TIME || kind == BOUND_AGO || kind == BOUND_CLOCK)
+        set_find(s);
+    else
+        ends_ask(s->h->node->pfile, &s->ends);
+}
+
 static void position_write(struct handle *h, fuse_req_t req, const char *buf, size_t size,
                            struct fuse_file_info *fi)
 {
@@ -185,12 +200,8 @@ static void position_write(struct handle *h, fuse_req_t req, const char *buf, si
     s->to = to;
     s->ends.cb = on_set_ends;
     request_begin(&s->r, h->mount, req, NULL);
-    if (to.kind == BOUND_OFFSET)
-        set_commit(s, to.value);
-    else if (to.kind == BOUND_TIME || to.kind == BOUND_AGO || to.kind == BOUND_CLOCK)
-        set_find(s);
-    else
-        ends_ask(h->node->pfile, &s->ends);
+    s->wait = (struct group_wait){ .group = h->node->view.group, .cb = on_set_settled };
+    group_wait(h->mount, &s->wait);
 }
 
 static int position_may_open(struct mount *m, struct node *n, int flags)

@@ -31,14 +31,6 @@ struct reader_op {
     TAILQ_ENTRY(reader_op) link;
 };
 
-struct reader_open {
-    struct request r;
-    struct handle *h; /* owned reference */
-    TAILQ_ENTRY(reader_open) link;
-};
-
-static void open_begin(struct reader_open *o);
-
 /* ---- the buffer ---- */
 
 static void buffer_shrink(struct reader *g)
@@ -156,7 +148,7 @@ static void op_step(struct reader_op *op)
 {
     struct reader *g = op->reader;
     int64_t at = g->follow ? g->at : op->off;
-    int err = g->error;
+    int err = g->lost ? EBUSY : g->error;
     if (!request_is_open(&op->r)) { /* interrupted: nothing may be taken for it */
         op_free(op);
         return;
@@ -173,9 +165,10 @@ static void op_step(struct reader_op *op)
         op_fail(op, EINVAL); /* it was acknowledged and is gone */
     else if (g->releasing && at == g->start)
         g->dealt = true;
-    else if (at < reader_end(g))
-        op_answer(op, at);
-    else if (g->closing || g->node->topic->gone)
+    else if (at < reader_end(g)) {
+        if (reader_is_alone(g))
+            op_answer(op, at);
+    } else if (g->closing || g->node->topic->gone)
         op_answer(op, reader_end(g));
     else if ((g->member == NULL || g->assigned) && reader_is_dry(g))
         op_at_end(op);
@@ -211,14 +204,11 @@ static void reader_free(struct reader *g)
 {
     struct mount *m = g->mount;
     struct reader_part *p;
-    struct reader_open *heir;
     while ((p = LIST_FIRST(&g->parts)) != NULL)
         part_free(p);
     LIST_REMOVE(g, link);
-    while ((heir = TAILQ_FIRST(&g->heirs)) != NULL) {
-        TAILQ_REMOVE(&g->heirs, heir, link);
-        open_begin(heir);
-    }
+    reader_heirs_go(g);
+    group_waits_go(m, g->node->view.group);
     timer_clear(m->loop, &g->timer);
     timer_clear(m->loop, &g->release_timer);
     bytebuf_done(&g->text);
@@ -230,24 +220,19 @@ static void reader_free(struct reader *g)
 static bool reader_is_over(struct reader *g)
 {
     struct reader_part *p;
-    bool idle = reader_is_committed(g) && g->opening == NULL;
+    bool idle = reader_is_committed(g) && g->opening == NULL && !g->asking && !g->looking;
     LIST_FOREACH (p, &g->parts, link)
         idle &= part_is_idle(p);
     return idle;
 }
-
-static void open_ready(struct reader *g);
 
 void reader_go(struct reader *g)
 {
     struct reader_op *op, *next;
     if (g->busy)
         return;
-    if (g->opening != NULL && g->ready) {
-        struct reader_part *p = LIST_FIRST(&g->parts);
-        if (p->asking)
-            return;
-        open_ready(g);
+    if (g->opening != NULL) {
+        reader_open_go(g);
         return;
     }
     for (op = TAILQ_FIRST(&g->ops); op != NULL; op = next) {
@@ -309,63 +294,7 @@ static void on_reader_timer(struct timer *t)
         part_commit(p, false);
 }
 
-/* ---- opening ---- */
-
-static void open_end(struct reader_open *o, int err)
-{
-    fuse_req_t req = request_take(&o->r);
-    if (req != NULL && err != 0)
-        fuse_reply_err(req, err);
-    if (req == NULL || err != 0)
-        handle_drop(o->h);
-    else
-        handle_reply_open(o->h, req);
-    handle_unref(o->h);
-    free(o);
-}
-
-static void open_ready(struct reader *g)
-{
-    struct reader_open *o = g->opening;
-    int err = g->error;
-    bool released = g->h == NULL;
-    struct reader_part *p = LIST_FIRST(&g->parts);
-    if (p != NULL &&
-        p->committed < 0) /* no position yet: the start, which is committed with the first line */
-        p->acked = p->sent = p->committed = p->next;
-    g->error = 0;
-    g->opening = NULL;
-    open_end(o, err); /* may end g, unless that was waiting for us */
-    if (released)
-        reader_go(g);
-}
-
-static void on_reader_position(struct group_ask *a, int rc, const struct position *p, size_t n)
-{
-    struct reader *g = container_of(a, struct reader, ask);
-    if (rc == 0 && n != 1)
-        rc = -EIO;
-    if (rc != 0) {
-        g->error = -rc;
-        open_ready(g);
-        return;
-    }
-    g->ready = true;
-    part_new(g, g->node->partition, p[0].offset);
-}
-
-static struct reader *reader_find(const struct mount *m, const struct node *n)
-{
-    struct reader *g;
-    LIST_FOREACH (g, &m->readers, link) {
-        if (g->node->topic == n->topic && g->node->partition == n->partition &&
-            strcmp(g->node->view.group, n->view.group) == 0)
-            return g;
-    }
-    return NULL;
-}
-
-static struct reader *reader_new(struct handle *h)
+struct reader *reader_new(struct handle *h)
 {
     struct reader *g = xcalloc(1, sizeof *g);
     g->mount = h->mount;
@@ -382,41 +311,7 @@ static struct reader *reader_new(struct handle *h)
     return g;
 }
 
-/* A4 */
-static void open_begin(struct reader_open *o)
-{
-    struct node *n = o->h->node;
-    struct reader *before = n->partition < 0 ? NULL : reader_find(o->h->mount, n);
-    if (before != NULL && before->closing) {
-        TAILQ_INSERT_TAIL(&before->heirs, o, link);
-        return;
-    }
-    if (before != NULL || o->h->mount->stopping) {
-        open_end(o, EBUSY);
-        return;
-    }
-    struct reader *g = reader_new(o->h);
-    if (n->partition < 0) {
-        reader_join(g);
-        open_end(o, 0);
-        return;
-    }
-    g->opening = o;
-    g->ask = (struct group_ask){ .group = n->view.group,
-                                 .topic = n->topic->name,
-                                 .first = n->partition,
-                                 .n = 1,
-                                 .cb = on_reader_position };
-    group_ask(g->mount, &g->ask);
-}
-
-static void reader_open(struct handle *h, fuse_req_t req)
-{
-    struct reader_open *o = xcalloc(1, sizeof *o);
-    o->h = handle_ref(h);
-    request_begin(&o->r, h->mount, req, NULL);
-    open_begin(o);
-}
+/* ---- the file ---- */
 
 static int reader_may_open(struct mount *m, struct node *n, int flags)
 {

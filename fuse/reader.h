@@ -4,8 +4,11 @@
  * A1: byte 0 of an open file is the record at the committed position. A2: a read at position X says that
  * every record which ends at or before X has been dealt with, and nothing else says so; closing does not. A3:
  * what was said is committed at most once a second, before the read that tells the end of file is answered,
- * and after the close. A4: one open file a group and partition on a mount; who opens it next waits for the
- * last one's commit. A5: a commit that is refused is told by the next read. Loop's thread.
+ * and after the close. A4: one open file a group and partition on a mount. Who opens it next waits for the
+ * last one's commit, and a second for it to be closed: what a killed shell had started may live on for a
+ * moment and still has it open. A5: a commit that is refused is told by the next read. A6: no line is handed
+ * out on knowledge older than two seconds that the group has no members; once it has some, as/G/pN is over
+ * for good, since they may have moved the position. Loop's thread.
  */
 #ifndef KLOG_FUSE_READER_H
 #define KLOG_FUSE_READER_H
@@ -24,7 +27,7 @@ struct reader_part {
     struct pfile *file;                /* owned reference */
     int64_t next;                      /* offset to fetch from */
     int64_t acked, sent, committed;    /* A2; on its way; stored, or refused and told */
-    int64_t committed_ms;              /* when a commit was last answered */
+    int64_t sent_ms, committed_ms;     /* when a commit was last sent, and answered */
     bool asking, fetching, committing; /* what is out */
     bool empty;                        /* nothing more, by an answer newer than every waiting read */
     bool stale;                        /* a read came after the fetch that is out */
@@ -49,7 +52,7 @@ struct reader {
     struct mount *mount;
     struct node *node; /* owned reference */
     struct handle *h;  /* the open file; NULL after its release */
-    bool follow, ready, closing;
+    bool follow, closing;
     int error; /* to be told by the next read, positive (A5) */
     LIST_HEAD(, reader_part) parts;
     int64_t at; /* follow: where the next read is */
@@ -63,9 +66,14 @@ struct reader {
     TAILQ_HEAD(, reader_poll) polls; /* and polls, which are answered as soon as it is known */
     TAILQ_HEAD(, reader_open) heirs; /* opens that wait for the end of this one (A4) */
     struct timer timer;
-    struct group_ask ask;
+    /* as/G/pN (reader_open.c) */
     struct reader_open *opening;
-    LIST_ENTRY(reader) link; /* mount->readers */
+    struct group_ask ask;
+    struct group_look look;
+    bool asking, looking;        /* what is out */
+    int64_t looked_ms, alone_ms; /* when that was asked; up to when there were no members (A6) */
+    bool lost;                   /* to members */
+    LIST_ENTRY(reader) link;     /* mount->readers */
     /* as/G/all (reader_member.c) */
     struct member *member;
     bool assigned, releasing, leaving;
@@ -78,6 +86,7 @@ struct reader {
     struct timer release_timer;
 };
 
+struct reader *reader_new(struct handle *h);
 /* Something has changed: waiting reads go on as far as they can. */
 void reader_go(struct reader *g);
 /* No new reads; what was said is committed. The end comes when all is answered. */
@@ -101,6 +110,15 @@ void reader_cut(struct reader *g, int64_t at);
 /* All that was said is stored; sends what is not. */
 bool reader_is_committed(struct reader *g);
 
+/* ---- reader_open.c ---- */
+void reader_open(struct handle *h, fuse_req_t req);
+void reader_open_go(struct reader *g); /* while g->opening: answers when all is known */
+void reader_heirs_go(struct reader *g);
+void reader_lose(struct reader *g);     /* A6: the group has members */
+bool reader_is_alone(struct reader *g); /* A6; asks when that is not known: reader_go when it is */
+void group_waits_go(struct mount *m, const char *group);
+void group_waits_end(struct mount *m);
+
 /* ---- reader_poll.c ---- */
 void reader_poll(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph);
 void reader_polls_go(struct reader *g);
@@ -113,6 +131,7 @@ void readers_stop(struct mount *m); /* members end without leaving, before their
 
 /* ---- reader_part.c ---- */
 void part_stop(struct reader_part *p); /* it is another member's now */
+void parts_gone(struct reader *g);     /* all of them */
 void parts_reap(struct reader *g);     /* frees those that went and wait for nothing */
 struct reader_part *part_new(struct reader *g, int32_t partition, int64_t committed);
 void part_free(struct reader_part *p); /* nothing of it may be out but a fetch */

@@ -13,17 +13,6 @@
 /* How long others wait for the line that is being worked on. Well below the session time-out. */
 #define RELEASE_WAIT_MS 10000
 
-static void parts_gone(struct reader *g)
-{
-    struct reader_part *p;
-    for (size_t i = g->first; i < g->n_lines; i++)
-        g->lines[i].part = NULL;
-    g->orphaned = true;
-    LIST_FOREACH (p, &g->parts, link)
-        part_stop(p);
-    parts_reap(g);
-}
-
 static void give_back(struct reader *g)
 {
     g->releasing = g->dealt = g->assigned = false;
@@ -115,6 +104,7 @@ void reader_leave(struct reader *g)
 void readers_stop(struct mount *m)
 {
     struct reader *g, *next;
+    group_waits_end(m);
     for (g = LIST_FIRST(&m->readers); g != NULL; g = next) {
         next = LIST_NEXT(g, link);
         struct member *mb = g->member;

@@ -85,6 +85,17 @@ void part_stop(struct reader_part *p)
     pfile_unwake(&p->waker);
 }
 
+void parts_gone(struct reader *g)
+{
+    struct reader_part *p;
+    for (size_t i = g->first; i < g->n_lines; i++)
+        g->lines[i].part = NULL;
+    g->orphaned = true;
+    LIST_FOREACH (p, &g->parts, link)
+        part_stop(p);
+    parts_reap(g);
+}
+
 void parts_reap(struct reader *g)
 {
     struct reader_part *p, *next;
@@ -203,16 +214,26 @@ void part_fetch(struct reader_part *p)
 
 /* ---- commits ---- */
 
+static void part_refused(struct reader_part *p, int err)
+{
+    struct reader *g = p->reader;
+    g->error = err;
+    if (err == EBUSY && g->member == NULL)
+        reader_lose(g);
+}
+
 static void part_committed(struct reader_part *p, int rc, enum kerr err)
 {
     struct reader *g = p->reader;
     p->committing = false;
     p->committed = p->sent;
     p->committed_ms = loop_now_ms(g->mount->loop);
-    if (rc == -ECANCELED) /* the mount is gone */
+    if (rc == 0)
+        g->alone_ms = MAX(g->alone_ms, p->sent_ms);
+    else if (rc == -ECANCELED) /* the mount is gone */
         p->acked = p->committed;
-    else if (rc != 0 && !p->gone) /* what another member got comes again there */
-        g->error = group_errno(rc, err);
+    else if (!p->gone) /* what another member got comes again there */
+        part_refused(p, group_errno(rc, err));
     reader_go(g);
 }
 
@@ -232,6 +253,7 @@ static void part_send_commit(struct reader_part *p)
     KINVARIANT("A2", p->acked > p->committed);
     p->committing = true;
     p->sent = p->acked;
+    p->sent_ms = loop_now_ms(g->mount->loop);
     p->position = (struct position){ .topic = pfile_topic(p->file),
                                      .partition = pfile_partition(p->file),
                                      .offset = p->sent,

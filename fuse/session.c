@@ -173,6 +173,7 @@ static void parts_start(struct mount *m)
     TAILQ_INIT(&m->requests);
     LIST_INIT(&m->handles);
     LIST_INIT(&m->readers);
+    TAILQ_INIT(&m->group_waits);
     text_cache_init(&m->texts, TEXT_CACHE_MAX);
     m->topics = topics_new(m);
     m->ends = ends_asker_new(m);
