@@ -39,6 +39,8 @@ static const struct conf_key keys[] = {
       false },
     { "timeout", CONF_DOUBLE, "10", 0.1, 86400, NULL, FIELD(timeout_s), "seconds any operation may take",
       false },
+    { "session", CONF_DOUBLE, "45", 1, 86400, NULL, FIELD(session_s),
+      "as/G/all: seconds until a mount that is not heard of loses its partitions", false },
     { "linger", CONF_INT, "5", 0, 60000, NULL, FIELD(linger_ms), "async: ms a batch waits for more", false },
     { "batch.size", CONF_INT, "1048576", 1024, 16777216, NULL, FIELD(batch_size_bytes),
       "async: bytes a batch", false },
@@ -109,6 +111,7 @@ static int options_work_out(struct options *o, char *err, size_t err_size)
     if (o->gid < 0)
         o->gid = (int32_t)getgid();
     o->timeout_ms = (int64_t)(o->timeout_s * 1000);
+    o->session_timeout_ms = (int32_t)(o->session_s * 1000);
     o->required_acks = acks_values[o->acks];
     return 0;
 }

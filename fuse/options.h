@@ -21,7 +21,7 @@ struct options {
     char *umask_text;
     int acks;        /* index into acks_choices */
     int compression; /* enum codec */
-    double timeout_s;
+    double timeout_s, session_s;
     int32_t linger_ms;
     int32_t batch_size_bytes;
     struct bytebuf kernel_options; /* ",nosuid,nodev": what the kernel itself judges */
@@ -29,6 +29,7 @@ struct options {
     /* worked out */
     unsigned umask;
     int64_t timeout_ms;
+    int32_t session_timeout_ms;
     int16_t required_acks; /* -1, 0, 1 */
 };
 

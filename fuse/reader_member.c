@@ -12,6 +12,7 @@
 
 /* How long others wait for the line that is being worked on. Well below the session time-out. */
 #define RELEASE_WAIT_MS 10000
+#define HEARTBEAT_MS    3000
 
 static void give_back(struct reader *g)
 {
@@ -85,7 +86,12 @@ void reader_join(struct reader *g)
                                            .revoked = on_revoked,
                                            .ended = on_ended };
     const char *topic = g->node->topic->name;
-    struct member_config cfg = { .group = g->node->view.group, .topics = &topic, .n_topics = 1 };
+    int32_t session_ms = g->mount->opt->session_timeout_ms;
+    struct member_config cfg = { .group = g->node->view.group,
+                                 .topics = &topic,
+                                 .n_topics = 1,
+                                 .session_timeout_ms = session_ms,
+                                 .heartbeat_ms = MIN(HEARTBEAT_MS, session_ms / 3) };
     g->release_timer.cb = on_release_timer;
     g->member = member_new(g->mount->writer, &cfg, &ops, g);
     member_join(g->member);

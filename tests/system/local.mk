@@ -50,6 +50,7 @@ SYSTEM_TESTS += \
     %D%/146-compaction-under-a-reader.t \
     %D%/147-polling-as-a-group.t \
     %D%/148-members-of-other-kinds.t \
+    %D%/149-two-mounts-share-a-group.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \

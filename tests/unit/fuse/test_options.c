@@ -29,6 +29,7 @@ static void brokers_and_mount_point_are_enough(void **state)
     assert_false(o.foreground);
     assert_false(o.async);
     assert_int_equal(o.timeout_ms, 10000);
+    assert_int_equal(o.session_timeout_ms, 45000);
     assert_int_equal(o.required_acks, -1);
     assert_int_equal(o.umask, 022);
     options_done(&o);
@@ -44,7 +45,7 @@ static void every_option_is_understood(void **state)
     (void)state;
     assert_int_equal(
         PARSE("klogfs", "-f", "h:1", "/", "-o", "ro,allow_other,uid=7,gid=8,umask=077,async", "-o",
-              "acks=1,compression=lz4,timeout=2.5,linger=20,batch.size=4096,delete,nosuid,rw,x-a=b"),
+              "acks=1,compression=lz4,timeout=2.5,session=6,linger=20,batch.size=4096,delete,nosuid,rw,x-a=b"),
         OPTIONS_OK);
     assert_true(o.foreground && o.ro && o.allow_other && o.async && o.delete_topics);
     assert_int_equal(o.uid, 7);
@@ -53,6 +54,7 @@ static void every_option_is_understood(void **state)
     assert_int_equal(o.required_acks, 1);
     assert_int_equal(o.compression, 3);
     assert_int_equal(o.timeout_ms, 2500);
+    assert_int_equal(o.session_timeout_ms, 6000);
     assert_int_equal(o.linger_ms, 20);
     assert_int_equal(o.batch_size_bytes, 4096);
     assert_string_equal(bytebuf_cstr(&o.kernel_options), ",nosuid");
