@@ -13,7 +13,7 @@ static const struct api apis[] = {
     /* sorted by key */
     { API_PRODUCE, 0, 11, handle_produce },
     { API_FETCH, 4, 16, handle_fetch },
-    { API_LIST_OFFSETS, 1, 9, handle_list_offsets },
+    { API_LIST_OFFSETS, 0, 9, handle_list_offsets },
     { API_METADATA, 0, 12, handle_metadata },
     { API_OFFSET_COMMIT, 2, 9, handle_offset_commit },
     { API_OFFSET_FETCH, 1, 9, handle_offset_fetch },

@@ -81,6 +81,16 @@ static enum kerr answer_partition(struct request *r, struct kstr topic,
     return err;
 }
 
+/* Version 0 wants a list, the newest first. Kafka gave the starts of segments up to that time; klog gives one
+ * place to read on from, which is nearer. */
+static void as_list(const struct list_offsets_request_partitions *q, struct list_offsets_response_partitions *p)
+{
+    if (p->error_code != KERR_NONE || p->offset < 0 || q->max_num_offsets < 1)
+        return;
+    p->old_style_offsets = &p->offset;
+    p->n_old_style_offsets = 1;
+}
+
 static void answer_topic(struct request *r, const struct list_offsets_request_topics *q,
                          struct list_offsets_response_topics *rsp)
 {
@@ -96,6 +106,8 @@ static void answer_topic(struct request *r, const struct list_offsets_request_to
             .leader_epoch = -1,
         };
         out->error_code = (int16_t)answer_partition(r, q->name, &q->partitions[i], out);
+        if (r->api_version == 0)
+            as_list(&q->partitions[i], out);
         if (r->api_version < 4)
             out->leader_epoch = -1;
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Other people's clients. kafkajs is fetched into the build directory, outside the tests (they have no network).
-COMPAT_TESTS += %D%/kcat.t %D%/kafka-python.t %D%/confluent.t %D%/kafkajs.t %D%/groups.t %D%/kafka-group-tools.t
+COMPAT_TESTS += %D%/kcat.t %D%/kafka-python.t %D%/confluent.t %D%/kafkajs.t %D%/groups.t %D%/burrow.t %D%/kafka-group-tools.t
 EXTRA_DIST += %D%/kafka-pom.xml %D%/group_scenarios.py %D%/group_scenarios.expected
 EXTRA_DIST += %D%/lib.sh %D%/records.py %D%/kafka_python_client.py %D%/confluent_client.py %D%/kafkajs_client.cjs
 

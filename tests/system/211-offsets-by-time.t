@@ -7,7 +7,7 @@ topic t1
 topic tt 1 retention.ms=-1 segment.bytes=20000
 "$PY" - <<'X' || fail "offsets"
 import time
-from kwire import Conn, batch
+from kwire import *
 c = Conn()
 base = 1700000000000
 for t in 1000000, 2000000, 3000000:
@@ -19,6 +19,21 @@ assert c.list_offset("t1", 0, 1800000000000) == (0, -1, -1)
 assert c.list_offset("t1", 0, -1)[::2] == (0, 3)
 assert c.list_offset("t1", 0, -2)[::2] == (0, 0)
 assert c.list_offset("t1", 1, -1)[0] == 3
+
+# Version 0, which Burrow and kafka-node ask with: a list.
+def list_0(partition, t, n=1):
+    r = c.ask(2, 0, i32(-1) + array([string("t1") + array([i32(partition) + i64(t) + i32(n)])]))
+    assert r.i32() == 1 and r.string() == "t1" and r.i32() == 1 and r.i32() == partition
+    got = r.i16(), r.array(r.i64)
+    assert r.rest() == 0
+    return got
+assert list_0(0, -1) == (0, [3])
+assert list_0(0, -1, 5) == (0, [3])
+assert list_0(0, -2) == (0, [0])
+assert list_0(0, base + 1000001) == (0, [1])
+assert list_0(0, base + 3000001) == (0, [])
+assert list_0(0, -1, 0) == (0, [])
+assert list_0(1, -1) == (3, [])
 
 # Out of order and further apart than 2^32 ms: the smallest offset with a time >= the target.
 now = int(time.time() * 1000)
