@@ -170,7 +170,7 @@ static struct admin_op *admin_begin(struct mount *m, struct node *parent, const 
     op->parent = node_ref(parent);
     op->name = xstrdup(name);
     op->deadline_ms = mount_deadline_ms(m);
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     return op;
 }
 

@@ -190,7 +190,7 @@ static void config_apply(struct handle *h, fuse_req_t req, const char *text, siz
     arena_init(&s->arena);
     if (rest_n > 0)
         bytebuf_add(&s->rest, rest, rest_n);
-    request_begin(&s->r, m, req, NULL);
+    request_begin(&s->r, m, req);
     s->resource = (struct incremental_alter_configs_request_resources){
         .resource_type = CONFIG_RESOURCE_TOPIC, .resource_name = kstr_of(h->node->topic->name)
     };

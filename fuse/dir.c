@@ -241,7 +241,7 @@ void dir_read(struct handle *h, fuse_req_t req, size_t size, off_t off, bool plu
     op->size = size;
     op->plus = plus;
     op->metadata.cb = on_dir_metadata;
-    request_begin(&op->r, h->mount, req, NULL);
+    request_begin(&op->r, h->mount, req);
     topics_ask(h->mount, &op->metadata, h->node->kind == NODE_ROOT ? NULL : h->node->topic->name,
                METADATA_VALID_MS);
 }

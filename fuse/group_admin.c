@@ -234,7 +234,7 @@ static void group_begin(struct mount *m, struct node *parent, const char *name, 
     op->opens = fi != NULL;
     op->flags = fi != NULL ? fi->flags : 0;
     op->metadata.cb = on_group_metadata;
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     op->wait = (struct group_wait){ .group = op->group, .cb = on_group_settled };
     group_wait(m, &op->wait);
 }

@@ -67,7 +67,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct mount *m = mount_of(req);
     struct lookup_op *op = xcalloc(1, sizeof *op);
     op->l.cb = on_lookup;
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     lookup_begin(m, &op->l, node_find(m, parent), name, METADATA_VALID_MS);
 }
 

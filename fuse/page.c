@@ -253,7 +253,7 @@ static void page_begin(struct mount *m, struct node *n, struct handle *h, fuse_r
     op->n = node_ref(n);
     op->h = h == NULL ? NULL : handle_ref(h);
     op->wait.cb = on_page;
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     if (h != NULL)
         page_ask_anew(n->page, &op->wait);
     else

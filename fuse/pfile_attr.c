@@ -68,7 +68,7 @@ void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
     op->reply = reply;
     op->tails.cb = on_attr_tails;
     op->ends.cb = on_attr_ends;
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     tails_ask(n->pfile, &op->tails);
 }
 
@@ -114,7 +114,7 @@ void append_open(struct handle *h, fuse_req_t req)
     struct open_op *op = xcalloc(1, sizeof *op);
     op->h = handle_ref(h);
     op->limits.cb = on_open_limits;
-    request_begin(&op->r, h->mount, req, NULL);
+    request_begin(&op->r, h->mount, req);
     topic_limits_ask(h->node->topic, &op->limits);
 }
 

@@ -194,6 +194,6 @@ void pfile_read(struct handle *h, fuse_req_t req, size_t size, off_t off)
     op->tails.cb = on_read_tails;
     op->ends.cb = on_read_ends;
     op->fetch.cb = on_read_fetched;
-    request_begin(&op->r, h->mount, req, NULL);
+    request_begin(&op->r, h->mount, req);
     tails_ask(h->node->pfile, &op->tails);
 }

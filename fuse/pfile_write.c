@@ -8,8 +8,8 @@
  * whole leaves the tail as it was, so that it can be tried again. W3: no piece of a line that is too long is
  * ever appended: when a refused write tore one, the open file takes nothing more, since it cannot know where
  * the next line begins. W4: the tail becomes a record at RELEASE (last close), unless the write that was to
- * end its line failed. W5: an interrupted write is withdrawn when nothing of it was sent; else its answer
- * waits up to a second.
+ * end its line failed. W5: the answer of an interrupted write waits up to a second for the acknowledgement;
+ * then what was not sent is withdrawn, and the write fails with EINTR.
  */
 #include "fuse/pfile_write.h"
 
@@ -63,7 +63,7 @@ struct append {
     int outstanding; /* parts on their way, and 1 while they are being sent */
     struct lines lines;
     struct bytebuf rest; /* the new tail once the lines are committed */
-    struct timer timer;  /* W5, or the patience of O_NONBLOCK */
+    struct timer timer;  /* the patience of O_NONBLOCK */
     bool is_tail;
     bool waits;               /* the answer waits for the parts (sync) */
     bool room;                /* async: the answer waits for room */
@@ -316,17 +316,19 @@ static bool append_withdraw(struct append *ap)
     return all;
 }
 
-/* W5: the answer has waited long enough; the lines may or may not get there. Their beginning is no tail any
- * more. */
-static void append_give_up(struct append *ap, int err)
+/* W5: the answer has waited long enough; lines that are on their way may or may not get there. Their beginning
+ * is no tail any more. */
+static void append_give_up(struct append *ap)
 {
+    const struct part *p = STAILQ_FIRST(&ap->parts);
+    size_t n = 0;
+    for (; p != NULL && p->done && p->rc == 0; p = STAILQ_NEXT(p, link))
+        n += (size_t)p->committed;
     ap->h->app.tail.n = 0;
-    request_err(&ap->r, err);
-}
-
-static void on_interrupt_timer(struct timer *t)
-{
-    append_give_up(container_of(t, struct append, timer), EINTR);
+    if (n > 0)
+        request_written(&ap->r, ap->lines.ends[n - 1]);
+    else
+        request_err(&ap->r, EINTR);
 }
 
 static void on_append_interrupted(struct request *r)
@@ -337,11 +339,8 @@ static void on_append_interrupted(struct request *r)
         return;
     }
     ap->outstanding++;
-    append_withdraw(ap);
-    if (ap->outstanding > 1) {
-        ap->timer.cb = on_interrupt_timer;
-        timer_set(ap->mount->loop, &ap->timer, loop_now_ms(ap->mount->loop) + INTERRUPT_WAIT_MS);
-    }
+    if (!append_withdraw(ap))
+        append_give_up(ap);
     append_release_one(ap);
 }
 
@@ -467,7 +466,7 @@ static void append_begin(struct handle *h, struct pfile *f, fuse_req_t req, cons
     if (l->rest > 0)
         bytebuf_add(&ap->rest, buf + l->taken - l->rest, l->rest);
     append_lines(ap, buf, ap->waits || h->mount->opt->linger_ms == 0);
-    request_begin(&ap->r, h->mount, req, on_append_interrupted);
+    request_begin_with(&ap->r, h->mount, req, INTERRUPT_WAIT_MS, on_append_interrupted);
     if (!ap->waits) {
         append_answer_async(ap);
     } else if ((flags & O_NONBLOCK) != 0 && request_is_open(&ap->r)) {
@@ -572,7 +571,7 @@ void append_settle(struct handle *h, fuse_req_t req)
     struct append_wait *w = xcalloc(1, sizeof *w);
     w->h = handle_ref(h);
     LIST_INSERT_HEAD(&h->app.waiting, w, link);
-    request_begin(&w->r, h->mount, req, NULL);
+    request_begin(&w->r, h->mount, req);
     struct append *ap;
     LIST_FOREACH (ap, &h->app.on_way, way)
         append_hurry(ap);

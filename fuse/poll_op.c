@@ -16,7 +16,7 @@ void poll_op_begin(struct poll_op *op, struct handle *h, fuse_req_t req, struct 
 {
     op->h = handle_ref(h);
     op->ph = ph;
-    request_begin(&op->r, h->mount, req, on_poll_interrupted);
+    request_begin_with(&op->r, h->mount, req, 0, on_poll_interrupted);
 }
 
 bool poll_op_end(struct poll_op *op, bool readable)

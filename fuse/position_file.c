@@ -199,7 +199,7 @@ static void position_write(struct handle *h, fuse_req_t req, const char *buf, si
     s->size = size;
     s->to = to;
     s->ends.cb = on_set_ends;
-    request_begin(&s->r, h->mount, req, NULL);
+    request_begin(&s->r, h->mount, req);
     s->wait = (struct group_wait){ .group = h->node->view.group, .cb = on_set_settled };
     group_wait(h->mount, &s->wait);
 }

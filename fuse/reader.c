@@ -194,7 +194,7 @@ static void reader_read(struct handle *h, fuse_req_t req, size_t size, off_t off
     op->nonblock = (fi->flags & O_NONBLOCK) != 0;
     TAILQ_INSERT_TAIL(&g->ops, op, link);
     reader_look_again(g);
-    request_begin(&op->r, h->mount, req, on_op_interrupted);
+    request_begin_with(&op->r, h->mount, req, 0, on_op_interrupted);
     reader_go(g);
 }
 

@@ -239,7 +239,7 @@ void reader_open(struct handle *h, fuse_req_t req)
     struct reader_open *o = xcalloc(1, sizeof *o);
     o->h = handle_ref(h);
     o->patience.cb = on_patience;
-    request_begin(&o->r, h->mount, req, NULL);
+    request_begin(&o->r, h->mount, req);
     if ((h->flags & O_NONBLOCK) == 0)
         timer_set(h->mount->loop, &o->patience, loop_now_ms(h->mount->loop) + OPEN_WAIT_MS);
     open_begin(o);

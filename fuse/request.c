@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that come later; rules Q1 and Q2 of request.h. Loop's thread. */
+/* Answers that come later; rules Q1 to Q3 of request.h. Loop's thread. */
 #include "fuse/request.h"
 
 #include <errno.h>
@@ -8,6 +8,22 @@
 #include "fuse/mount.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+
+#define PATIENCE_MS 500
+
+static void on_patience(struct timer *t)
+{
+    struct request *r = container_of(t, struct request, patience);
+    r->interrupted(r);
+}
+
+static void request_interrupt(struct request *r)
+{
+    if (r->patience_ms == 0)
+        r->interrupted(r);
+    else
+        timer_set(r->mount->loop, &r->patience, loop_now_ms(r->mount->loop) + r->patience_ms);
+}
 
 /* libfuse calls this with the request's lock held: answering is fine, touching its interrupt function is not.
  */
@@ -19,7 +35,7 @@ static void on_interrupt(fuse_req_t req, void *data)
     if (r->starting)
         r->early = true;
     else
-        r->interrupted(r);
+        request_interrupt(r);
 }
 
 static void answer_eintr(struct request *r)
@@ -27,16 +43,25 @@ static void answer_eintr(struct request *r)
     request_err(r, EINTR);
 }
 
-void request_begin(struct request *r, struct mount *m, fuse_req_t req, void (*interrupted)(struct request *r))
+void request_begin(struct request *r, struct mount *m, fuse_req_t req)
 {
-    *r = (struct request){ .mount = m, .req = req, .interrupted = interrupted, .starting = true };
-    if (interrupted == NULL)
-        r->interrupted = answer_eintr;
+    request_begin_with(r, m, req, PATIENCE_MS, answer_eintr);
+}
+
+void request_begin_with(struct request *r, struct mount *m, fuse_req_t req, int64_t patience_ms,
+                        void (*interrupted)(struct request *r))
+{
+    *r = (struct request){ .mount = m,
+                           .req = req,
+                           .interrupted = interrupted,
+                           .patience_ms = patience_ms,
+                           .patience.cb = on_patience,
+                           .starting = true };
     TAILQ_INSERT_TAIL(&m->requests, r, link);
     fuse_req_interrupt_func(req, on_interrupt, r);
     r->starting = false;
     if (r->early)
-        r->interrupted(r);
+        request_interrupt(r);
 }
 
 bool request_is_open(const struct request *r)
@@ -49,6 +74,7 @@ fuse_req_t request_take(struct request *r)
     fuse_req_t req = r->req;
     if (req != NULL) {
         r->req = NULL;
+        timer_clear(r->mount->loop, &r->patience);
         TAILQ_REMOVE(&r->mount->requests, r, link);
     }
     return req;

@@ -3,8 +3,11 @@
  * A kernel request that is answered later. Loop's thread only. Rules:
  * Q1: every request is answered exactly once, whatever happens to what it waits for: the result, a time-out,
  * an interrupt and the end of the mount all come here, the first answers, the others find it answered. Q2: an
- * interrupted request is answered at once with EINTR (the default), while what was begun for it goes on and
- * ends by its own deadline; so nobody in the kernel ever waits unkillably.
+ * interrupted request is answered soon, while what was begun for it goes on and ends by its own deadline; so
+ * nobody in the kernel ever waits unkillably. Q3: soon is not at once. The kernel does not say whether the
+ * signal kills or a handler returns from it, and no program expects EINTR of stat() or of reading a file (the
+ * kernel passes it on whatever SA_RESTART says): who asks for what takes a round trip gets its answer. Only
+ * who may wait for ever (streams) is interrupted at once.
  */
 #ifndef KLOG_FUSE_REQUEST_H
 #define KLOG_FUSE_REQUEST_H
@@ -16,6 +19,7 @@
 
 #include "fuse/fuse_api.h"
 #include "lib/base/slice.h"
+#include "lib/loop/loop.h"
 
 struct mount;
 struct text_span;
@@ -24,14 +28,18 @@ struct request {
     struct mount *mount;
     fuse_req_t req; /* NULL: answered */
     void (*interrupted)(struct request *r);
+    int64_t patience_ms;       /* from the interrupt to interrupted() */
+    struct timer patience;     /* is set: it was interrupted */
     bool starting, early;      /* the interrupt came before the request */
     TAILQ_ENTRY(request) link; /* mount->requests, while it is not answered */
 };
 TAILQ_HEAD(request_list, request);
 
-/* interrupted: NULL for the default, which answers EINTR. It may run before this returns. */
-void request_begin(struct request *r, struct mount *m, fuse_req_t req,
-                   void (*interrupted)(struct request *r));
+/* With an answer within a round trip or the time-out: EINTR when it is not there soon after an interrupt. */
+void request_begin(struct request *r, struct mount *m, fuse_req_t req);
+/* interrupted() runs patience_ms after the interrupt; with 0 it may run before this returns. */
+void request_begin_with(struct request *r, struct mount *m, fuse_req_t req, int64_t patience_ms,
+                        void (*interrupted)(struct request *r));
 bool request_is_open(const struct request *r);
 /* Hands the kernel's request out for a reply; NULL when it was answered already. */
 fuse_req_t request_take(struct request *r);

@@ -99,6 +99,6 @@ void statfs_ask(struct mount *m, fuse_req_t req)
                                      .deadline_ms = mount_deadline_ms(m),
                                      .cb = on_log_dirs,
                                      .user = op };
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     client_call(m->client, &op->call);
 }

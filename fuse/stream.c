@@ -165,7 +165,7 @@ static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off
     s->nonblock = (fi->flags & O_NONBLOCK) != 0;
     s->ends.cb = on_stream_ends;
     s->fetch.cb = on_stream_fetched;
-    request_begin(&s->r, m, req, on_stream_interrupted);
+    request_begin_with(&s->r, m, req, 0, on_stream_interrupted);
     stream_step(s);
 }
 

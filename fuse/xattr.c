@@ -200,7 +200,7 @@ void xattr_get(struct mount *m, struct node *n, const char *name, fuse_req_t req
     op->metadata.cb = on_xattr_metadata;
     op->ends.cb = on_xattr_ends;
     op->page.cb = on_xattr_page;
-    request_begin(&op->r, m, req, NULL);
+    request_begin(&op->r, m, req);
     topics_ask(m, &op->metadata, n->topic->name, METADATA_VALID_MS);
 }
 
