@@ -65,7 +65,6 @@ struct pfile {
 
     struct ends ends;    /* as of ends_ns */
     int64_t ends_ns;     /* when that was asked for */
-    int64_t appended_ns; /* this mount's last acknowledged append: ends asked for before are old */
     bool ends_known;     /* ends hold an answer, however old */
     struct ends_wait_list ends_waiting; /* for the next question */
     bool ends_queued;
@@ -125,8 +124,8 @@ int64_t pfile_size(struct pfile *f);
 struct ends_asker;
 struct ends_asker *ends_asker_new(struct mount *m);
 void ends_asker_free(struct ends_asker *a);
-/* f->ends not older than this call (P2). cb: 0, -ENOENT (no such partition), -ETIMEDOUT, ... It may run
- * before this returns. Questions of one round go out as one request a broker. */
+/* f->ends not older than this call (P2). cb: 0, -ENOENT (no such partition), -ETIMEDOUT, ... It never
+ * runs before this returns. Questions of one round go out as one request a broker. */
 void ends_ask(struct pfile *f, struct ends_wait *w);
 /* News of the watch, asked for at asked_ns. */
 void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns);

@@ -110,7 +110,6 @@ static void on_read_fetched(struct fetch_wait *w, int rc)
     struct read_op *op = container_of(w, struct read_op, fetch);
     if (rc == -ERANGE) { /* retention was faster: look where the log begins now */
         op->asked = false;
-        op->h->node->pfile->ends_ns = 0;
         ends_ask(op->h->node->pfile, &op->ends);
     } else if (rc != 0) {
         read_fail(op, rc);

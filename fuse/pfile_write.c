@@ -251,7 +251,6 @@ static void append_done(struct append *ap)
 {
     struct handle *h = ap->h;
     int rc;
-    ap->file->appended_ns = clock_mono_ns();
     append_committed(ap, &rc);
     if (ap->is_tail)
         tail_done(ap);

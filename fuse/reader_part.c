@@ -47,7 +47,6 @@ static void on_part_news(struct pfile_waker *w)
 static void part_ask(struct reader_part *p)
 {
     p->asking = true;
-    p->file->ends_ns = 0;
     ends_ask(p->file, &p->ends);
 }
 

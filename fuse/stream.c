@@ -84,7 +84,6 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
     struct stream_reader *s = container_of(w, struct stream_reader, fetch);
     struct pfile *f = s->h->node->pfile;
     if (rc == -ERANGE) { /* retention was faster */
-        f->ends_ns = 0;
         ends_ask(f, &s->ends);
     } else if (rc != 0) {
         reader_end(s, pfile_errno(rc));
