@@ -112,7 +112,17 @@ static const struct conf_key keys[] = {
       FIELD(log_message_timestamp_after_max_ms),
       "A producer's time further in the future is refused. Topics: message.timestamp.after.max.ms.", false },
     { "compression.type", CONF_ENUM, "producer", 0, 0, topic_compression_types, FIELD(compression_type),
-      "Batches are kept as the producer compressed them. Topics: compression.type.", false },
+      "How batches are kept: producer, as they were sent; another codec, or uncompressed: the broker packs what "
+      "comes otherwise anew, which costs it time. Topics: compression.type.",
+      false },
+    { "compression.gzip.level", CONF_INT, "-1", -1, 9, NULL, FIELD(compression_gzip_level),
+      "With compression.type=gzip: 1 is fast, 9 is small; -1: 6. Topics: compression.gzip.level.", false },
+    { "compression.lz4.level", CONF_INT, "9", 1, 17, NULL, FIELD(compression_lz4_level),
+      "With compression.type=lz4: how hard to try; 9 is lz4's fast mode, as in Kafka. Topics: "
+      "compression.lz4.level.",
+      false },
+    { "compression.zstd.level", CONF_INT, "3", -131072, 22, NULL, FIELD(compression_zstd_level),
+      "With compression.type=zstd: 22 is smallest; below zero, fast. Topics: compression.zstd.level.", false },
     { "flush.policy", CONF_ENUM, "commit", 0, 0, topic_flush_policies, FIELD(flush_policy),
       "When records go to the disk: commit, before they are acknowledged or seen; interval, every "
       "log.flush.interval.messages or .ms, seen and acknowledged after that; async, when the kernel likes, "

@@ -40,6 +40,7 @@ struct broker_config {
     int32_t log_roll_hours, log_retention_minutes, log_retention_hours, log_index_interval_bytes;
     char *log_cleanup_policy;
     int log_message_timestamp_type, compression_type, flush_policy;
+    int32_t compression_gzip_level, compression_lz4_level, compression_zstd_level;
     int64_t log_message_timestamp_before_max_ms, log_message_timestamp_after_max_ms;
     int64_t log_flush_interval_messages, log_flush_interval_ms;
     double log_cleaner_min_cleanable_ratio;

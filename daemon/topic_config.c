@@ -23,7 +23,11 @@ enum { WRITEBACK_BYTES = 8 * 1024 * 1024 };
 
 const char *const topic_cleanup_policies[] = { "delete", "compact", NULL };
 const char *const topic_timestamp_types[] = { "CreateTime", "LogAppendTime", NULL };
-const char *const topic_compression_types[] = { "producer", NULL };
+const char *const topic_compression_types[] = { "producer", "uncompressed", "gzip", "snappy",
+                                                "lz4",      "zstd",         NULL };
+static_assert(COMPRESSION_ZSTD - COMPRESSION_UNCOMPRESSED == (int)CODEC_ZSTD, "the order of the words");
+/* Kafka's default, at which it takes lz4's fast compressor, as level 0 does here (KIP-390). */
+#define LZ4_LEVEL_FAST 9
 const char *const topic_flush_policies[] = { "commit", "interval", "async", NULL };
 
 static const struct conf_key keys[] = {
@@ -33,7 +37,15 @@ static const struct conf_key keys[] = {
       "record needs one.",
       false },
     { "compression.type", CONF_ENUM, "producer", 0, 0, topic_compression_types, FIELD(compression_type),
-      "Batches are kept as the producer compressed them.", false },
+      "How batches are kept: producer, as they were sent; another codec, or uncompressed: the broker packs what "
+      "comes otherwise anew, which costs it time.",
+      false },
+    { "compression.gzip.level", CONF_INT, "-1", -1, 9, NULL, FIELD(compression_gzip_level),
+      "With compression.type=gzip: 1 is fast, 9 is small; -1: 6.", false },
+    { "compression.lz4.level", CONF_INT, "9", 1, 17, NULL, FIELD(compression_lz4_level),
+      "With compression.type=lz4: how hard to try; 9 is lz4's fast mode, as in Kafka.", false },
+    { "compression.zstd.level", CONF_INT, "3", -131072, 22, NULL, FIELD(compression_zstd_level),
+      "With compression.type=zstd: 22 is smallest; below zero, fast.", false },
     { "max.message.bytes", CONF_INT, "1048588", 0, I32_MAX, NULL, FIELD(max_message_bytes),
       "Largest record batch, as it is on the wire.", false },
     { "message.timestamp.type", CONF_ENUM, "CreateTime", 0, 0, topic_timestamp_types, FIELD(timestamp_type),
@@ -82,6 +94,9 @@ const struct conf_table topic_config_table = { keys, ARRAY_LEN(keys), "topic" };
 static const char *const synonyms[ARRAY_LEN(keys)][4] = {
     { "log.cleanup.policy" },
     { "compression.type" },
+    { "compression.gzip.level" },
+    { "compression.lz4.level" },
+    { "compression.zstd.level" },
     { "message.max.bytes" },
     { "log.message.timestamp.type" },
     { "log.message.timestamp.before.max.ms" },
@@ -110,6 +125,27 @@ static size_t key_index(const struct conf_key *k)
 const char *const *topic_config_synonyms(const struct conf_key *k)
 {
     return synonyms[key_index(k)];
+}
+
+bool topic_config_codec(const struct topic_config *c, enum codec *ret, int *ret_level)
+{
+    if (c->compression_type == COMPRESSION_PRODUCER)
+        return false;
+    *ret = (enum codec)(c->compression_type - COMPRESSION_UNCOMPRESSED);
+    switch (*ret) {
+    case CODEC_GZIP:
+        *ret_level = MAX(c->compression_gzip_level, 0);
+        break;
+    case CODEC_LZ4:
+        *ret_level = c->compression_lz4_level == LZ4_LEVEL_FAST ? 0 : c->compression_lz4_level;
+        break;
+    case CODEC_ZSTD:
+        *ret_level = c->compression_zstd_level;
+        break;
+    default:
+        *ret_level = 0;
+    }
+    return true;
 }
 
 bool topic_config_is_set(const struct topic_config *c, const struct conf_key *k)
@@ -156,6 +192,22 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
+static int compression_check(const struct topic_config *c, char *err, size_t err_size)
+{
+    enum codec codec;
+    int level;
+
+    if (topic_config_codec(c, &codec, &level) && !codec_available(codec)) {
+        snprintf(err, err_size, "compression.type: this klogd was built without %s", codec_name(codec));
+        return -EINVAL;
+    }
+    if (c->compression_gzip_level == 0) {
+        snprintf(err, err_size, "compression.gzip.level: 0 is no level; give 1 to 9, or -1 for the default");
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int derive(struct topic_config *c, char *err, size_t err_size)
 {
     c->compact = c->plog.compact_policy = list_has(c->cleanup_policy, "compact");
@@ -164,7 +216,7 @@ static int derive(struct topic_config *c, char *err, size_t err_size)
     /* Nobody flushes soon: begin to write early, so that the kernel never has gigabytes to write at once. */
     c->plog.writeback_bytes = c->flush_policy == FLUSH_COMMIT ? 0 : WRITEBACK_BYTES;
     if (c->compact || c->delete_)
-        return 0;
+        return compression_check(c, err, err_size);
 
     snprintf(err, err_size, "cleanup.policy: \"%s\" names no policy; give delete, compact or both",
              c->cleanup_policy);

@@ -12,12 +12,21 @@
 #include <stdint.h>
 
 #include "lib/base/conf.h"
+#include "lib/record/codec.h"
 #include "lib/store/plog.h"
 
 struct broker_config;
 
 enum flush_policy { FLUSH_COMMIT, FLUSH_INTERVAL, FLUSH_ASYNC }; /* order of the words in the table */
-enum compression_type { COMPRESSION_PRODUCER };
+/* order of the words in the table; after the first two that of enum codec */
+enum compression_type {
+    COMPRESSION_PRODUCER,
+    COMPRESSION_UNCOMPRESSED,
+    COMPRESSION_GZIP,
+    COMPRESSION_SNAPPY,
+    COMPRESSION_LZ4,
+    COMPRESSION_ZSTD
+};
 
 struct topic_config {
     atomic_int refs;
@@ -30,6 +39,7 @@ struct topic_config {
     double min_cleanable_dirty_ratio;
     int64_t min_compaction_lag_ms, max_compaction_lag_ms, delete_retention_ms;
     int compression_type;  /* enum compression_type */
+    int32_t compression_gzip_level, compression_lz4_level, compression_zstd_level;
     bool compact, delete_; /* as in plog.compact_policy, plog.delete_policy */
 
     char *cleanup_policy; /* as text; the two flags above are made from it */
@@ -52,6 +62,8 @@ struct topic_config *topic_config_new(const struct broker_config *defaults,
 struct topic_config *topic_config_ref(struct topic_config *c);
 void topic_config_unref(struct topic_config *c); /* NULL is fine */
 
+/* The codec that batches of the topic are kept in, and its level for codec_compress. False: the producer's. */
+bool topic_config_codec(const struct topic_config *c, enum codec *ret, int *ret_level);
 bool topic_config_is_set(const struct topic_config *c, const struct conf_key *k);
 /* The broker keys that k's default comes from, strongest first; NULL-terminated. */
 const char *const *topic_config_synonyms(const struct conf_key *k);

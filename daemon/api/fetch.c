@@ -80,6 +80,9 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
     if (err != KERR_NONE || p->diverged)
         return err;
 
+    if (v->is_zstd && f->r->api_version < 10) /* KIP-110: such clients know no zstd */
+        return KERR_UNSUPPORTED_COMPRESSION_TYPE;
+
     int64_t limit = f->q->isolation_level == 1 ? v->lso : v->hw;
     int64_t max = MIN((int64_t)MAX(p->q->partition_max_bytes, 0), room);
     bool first = f->bytes == 0; /* the first that has anything gives one batch, whatever its size */

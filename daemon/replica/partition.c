@@ -123,6 +123,37 @@ static struct batch_rules rules_of(const struct topic_config *cfg, bool zstd_all
     };
 }
 
+/* How the topic wants its batches packed. */
+struct packing {
+    bool any; /* as they come */
+    enum codec codec;
+    int level;
+    int64_t batch_bytes_max;
+};
+
+static struct packing packing_of(const struct topic_config *cfg)
+{
+    struct packing p = { .batch_bytes_max = MIN((int64_t)cfg->max_message_bytes, cfg->plog.segment_bytes) };
+    p.any = !topic_config_codec(cfg, &p.codec, &p.level);
+    return p;
+}
+
+/* The judged batch in the topic's codec: the batch itself, or a new one in own. */
+static enum kerr append_pack(const struct packing *p, struct slice *batch, struct batch_info *info,
+                             struct bytebuf *own, struct partition_appended *ret)
+{
+    if (p->any || batch_codec(&info->h) == p->codec)
+        return KERR_NONE;
+    if (batch_recompress(*batch, p->codec, p->level, DECOMPRESSED_MAX_BYTES, own) < 0)
+        return append_fail(ret, KERR_UNKNOWN_SERVER_ERROR, "the batch cannot be packed as compression.type says");
+    if ((int64_t)own->n > p->batch_bytes_max)
+        return append_fail(ret, KERR_MESSAGE_TOO_LARGE,
+                           "the record batch is too large once it is packed as compression.type says");
+    batch_header_read(own->p, &info->h);
+    *batch = slice_of(own->p, own->n);
+    return KERR_NONE;
+}
+
 static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, size_t n,
                               struct batch_info *info, struct partition_appended *ret)
 {
@@ -171,12 +202,12 @@ static void append_note_progress(const struct partition *pt, struct partition_ap
     ret->flushed = pt->replica.fleo > ret->last_offset;
 }
 
-static void append_write(struct partition *pt, uint8_t *batch, size_t n, const struct batch_info *info,
+static void append_write(struct partition *pt, struct slice batch, const struct batch_info *info,
                          const struct batch_rules *rules, struct partition_appended *ret)
 {
     struct plog_appended a;
     int64_t append_time = rules->log_append_time ? rules->now_ms : -1;
-    plog_append(pt->log, batch, n, info, pt->replica.state.leader_epoch, rules->now_ms, append_time, &a);
+    plog_append(pt->log, (uint8_t *)(uintptr_t)batch.p, batch.n, info, pt->replica.state.leader_epoch, rules->now_ms, append_time, &a);
     ret->err = a.err;
     ret->eno = a.eno;
     ret->text = a.err == KERR_KAFKA_STORAGE_ERROR && a.eno != 0 ? strerror(a.eno) : NULL;
@@ -219,15 +250,19 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
     pthread_mutex_lock(&pt->mu);
     enum kerr err = append_admit(pt, acks, ret);
     struct batch_rules rules = rules_of(pt->config, zstd_allowed);
+    struct packing packing = packing_of(pt->config);
     pthread_mutex_unlock(&pt->mu);
 
+    CLEANUP(bytebuf_done) struct bytebuf own = { 0 };
+    struct slice packed = slice_of(batch, n);
     struct batch_info info;
-    if (err != KERR_NONE || append_judge(&rules, batch, n, &info, ret) != KERR_NONE)
+    if (err != KERR_NONE || append_judge(&rules, batch, n, &info, ret) != KERR_NONE ||
+        append_pack(&packing, &packed, &info, &own, ret) != KERR_NONE)
         return;
 
     pthread_mutex_lock(&pt->mu);
     if (append_admit(pt, acks, ret) == KERR_NONE) {
-        append_write(pt, batch, n, &info, &rules, ret);
+        append_write(pt, packed, &info, &rules, ret);
         ret->start_offset = start_offset_of(pt);
     }
     bool failed =
@@ -265,6 +300,7 @@ void partition_view(struct partition *pt, struct partition_view *ret)
      * to see. */
     ret->hw = r->hw < ends.start_offset ? ends.start_offset : r->hw;
     ret->lso = ret->hw; /* no transaction is open: all that is committed is stable */
+    ret->is_zstd = pt->config->compression_type == COMPRESSION_ZSTD;
     ret->leo = r->leo;
     ret->fleo = r->fleo;
     ret->hw_is_current = replica_hw_is_current(r);

@@ -91,6 +91,7 @@ struct partition_view { /* one consistent reading of the ends */
     int64_t start_offset, hw, lso, leo, fleo;
     bool hw_is_current; /* R16 */
     bool has_min_isr;   /* R7 */
+    bool is_zstd;       /* the topic's compression.type */
 };
 void partition_view(struct partition *pt, struct partition_view *ret);
 /* KIP-320: NONE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH; -1 is not judged. */

@@ -133,6 +133,11 @@ struct batch_info {
  * corrected in place, with the checksum (hence not const). */
 enum kerr batch_validate(uint8_t *p, size_t n, const struct batch_rules *rules, struct batch_info *ret);
 
+/* Appends to ret the whole batch with its records packed by `codec` (level 0: its default); everything else
+ * in the header stays. The batch has been judged. 0, or codec_decompress's and codec_compress's errors. */
+struct bytebuf;
+int batch_recompress(struct slice batch, enum codec codec, int level, size_t plain_max, struct bytebuf *ret);
+
 /* After batch_validate has refused a record (bad_index >= 0): all records that are refused, in their order,
  * at most max; returns how many. */
 struct batch_refusal {

@@ -297,7 +297,9 @@ static void bad_topic_settings_are_refused_by_name(void **state)
     assert_null(topic(f, "segment.bytes", "1023"));
     assert_non_null(strstr(f->err, "segment.bytes"));
     assert_null(topic(f, "no.such.key", NULL));
-    assert_null(topic(f, "compression.type", "gzip"));       /* would have to recompress, and does not */
+    assert_null(topic(f, "compression.type", "brotli"));
+    assert_null(topic(f, "compression.gzip.level", "0"));
+    assert_non_null(strstr(f->err, "1 to 9"));
     struct topic_config *t = topic(f, "retention.ms", NULL); /* back to the default */
     assert_non_null(t);
     assert_int_equal(t->set, 0);

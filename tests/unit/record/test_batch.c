@@ -332,9 +332,53 @@ static void plain_bytes_over_the_cap_are_refused(void **state)
     bytebuf_done(&b);
 }
 
+/* ---- packed anew ---- */
+
+static void packing_anew_changes_only_the_codec(void **state)
+{
+    (void)state;
+    const struct batch_producer who = { .id = 77, .epoch = 3, .base_sequence = 1000 };
+    CLEANUP(bytebuf_done) struct bytebuf plain = { 0 };
+
+    batch_make(50, CODEC_NONE, &who, &plain);
+    put_be64(plain.p, 12345); /* outside the checksum, kept as it is */
+    for (int from = CODEC_NONE; from <= CODEC_ZSTD; from++) {
+        CLEANUP(bytebuf_done) struct bytebuf sent = { 0 };
+        if (!codec_available((enum codec)from))
+            continue;
+        batch_make(50, (enum codec)from, &who, &sent);
+        put_be64(sent.p, 12345);
+        for (int to = CODEC_NONE; to <= CODEC_ZSTD; to++) {
+            CLEANUP(bytebuf_done) struct bytebuf packed = { 0 }, back = { 0 };
+            struct batch_header h;
+            if (!codec_available((enum codec)to))
+                continue;
+            assert_int_equal(batch_recompress(slice_of(sent.p, sent.n), (enum codec)to, 0, 1 << 20, &packed), 0);
+            assert_int_equal(batch_check(slice_of(packed.p, packed.n), 1 << 20, &h), 0);
+            assert_int_equal(batch_codec(&h), to);
+            assert_int_equal(batch_recompress(slice_of(packed.p, packed.n), CODEC_NONE, 0, 1 << 20, &back), 0);
+            assert_int_equal(back.n, plain.n);
+            assert_memory_equal(back.p, plain.p, plain.n);
+        }
+    }
+}
+
+static void packing_anew_has_a_cap(void **state)
+{
+    (void)state;
+    CLEANUP(bytebuf_done) struct bytebuf sent = { 0 }, packed = { 0 };
+
+    batch_make(1000, CODEC_LZ4, NULL, &sent);
+    bytebuf_adds(&packed, "before");
+    assert_int_equal(batch_recompress(slice_of(sent.p, sent.n), CODEC_GZIP, 0, 1000, &packed), -EFBIG);
+    assert_int_equal(packed.n, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packing_anew_changes_only_the_codec),
+        cmocka_unit_test(packing_anew_has_a_cap),
         cmocka_unit_test(the_builder_writes_what_clients_write),
         cmocka_unit_test(a_header_reads_back_as_it_was_written),
         cmocka_unit_test(sequences_wrap_to_zero),
