@@ -48,10 +48,10 @@ SYSTEM_TESTS += \
     %D%/144-following-as-a-group.t \
     %D%/145-sharing-as-a-group.t \
     %D%/146-compaction-under-a-reader.t \
-    %D%/147-large-reads-interrupted.t \
     %D%/147-polling-as-a-group.t \
     %D%/148-members-of-other-kinds.t \
     %D%/149-two-mounts-share-a-group.t \
+    %D%/150-large-reads-interrupted.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \
