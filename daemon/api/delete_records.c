@@ -14,12 +14,23 @@ struct delete_records {
     struct delete_records_response rsp;
 };
 
+/* Only compacted: the latest value of each key is to stay. */
+static bool keeps_latest(struct partition *pt)
+{
+    pthread_mutex_lock(&pt->mu);
+    bool ret = !pt->config->plog.delete_policy;
+    pthread_mutex_unlock(&pt->mu);
+    return ret;
+}
+
 static enum kerr delete_before(struct partition *pt, int64_t offset, int64_t *ret_low)
 {
     struct partition_view v;
     partition_view(pt, &v);
     if (v.err != KERR_NONE)
         return v.err;
+    if (keeps_latest(pt))
+        return KERR_POLICY_VIOLATION;
     if (offset == -1)
         offset = v.hw;
     if (offset < 0 || offset > v.hw)

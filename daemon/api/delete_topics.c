@@ -27,6 +27,26 @@ static void delete_by_id(struct admin *a, int32_t i, const struct uuid *id)
     cluster_image_put(img);
 }
 
+/* What each topic of the request is called by, to find those it names twice. */
+static struct kstr topic_key(const struct request *r, int32_t i)
+{
+    const struct delete_topics_request *q = r->body;
+
+    if (r->api_version < 6)
+        return q->topic_names[i];
+    const struct delete_topics_request_topics *t = &q->topics[i];
+    return kstr_is_null(t->name) ? kstr_bytes((const char *)t->topic_id.b, sizeof t->topic_id.b) : t->name;
+}
+
+static const bool *find_duplicates(struct request *r, int32_t n)
+{
+    struct kstr *keys = arena_array(&r->arena, (size_t)n + 1, sizeof *keys);
+
+    for (int32_t i = 0; i < n; i++)
+        keys[i] = topic_key(r, i);
+    return admin_duplicates(&r->arena, keys, n);
+}
+
 static void delete_one(struct admin *a, int32_t i)
 {
     const struct delete_topics_request *q = a->r->body;
@@ -72,10 +92,13 @@ void handle_delete_topics(struct request *r)
     wire_defaults(&wire_delete_topics_response, rsp);
     rsp->n_responses = n;
     rsp->responses = arena_array(&r->arena, (size_t)n + 1, sizeof *rsp->responses);
+    const bool *duplicate = find_duplicates(r, n);
     struct admin *a = admin_begin(r, &ops, rsp, n);
     for (int32_t i = 0; i < n; i++) {
-        if (names_only) {
-            rsp->responses[i].name = q->topic_names[i];
+        rsp->responses[i].name = names_only ? q->topic_names[i] : q->topics[i].name;
+        if (duplicate[i]) {
+            admin_fail(a, i, KERR_INVALID_REQUEST, "the request names this topic twice");
+        } else if (names_only) {
             delete_by_name(a, i, q->topic_names[i]);
         } else {
             delete_one(a, i);

@@ -13,7 +13,7 @@ static bool is_asked(const struct describe_configs_request_resources *q, const c
     for (int32_t i = 0; i < q->n_configuration_keys; i++)
         if (kstr_eqz(q->configuration_keys[i], name))
             return true;
-    return q->n_configuration_keys < 0;
+    return q->n_configuration_keys <= 0; /* none are all, as Kafka has it */
 }
 
 static struct describe_configs_response_configs *next_entry(struct describe_configs_response_results *out)
@@ -49,6 +49,8 @@ static enum kerr describe_broker(struct request *r, const struct cluster_image *
 {
     const struct describe_configs_request *all = r->body;
 
+    if (q->resource_name.n == 0) /* what was set for all brokers: nothing, each has its own file */
+        return KERR_NONE;
     if (!config_resource_is_me(r, q->resource_name)) {
         out->error_message =
             kstr_of(arena_printf(&r->arena, "this is broker %d; ask the other one itself", r->broker->id));

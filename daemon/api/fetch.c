@@ -5,7 +5,8 @@
  * wake-up reads everything anew, which costs two lock operations for a partition with nothing new.
  *
  * On the session's loop. Fetch sessions (KIP-227) are not kept: every answer has session id 0, which tells
- * the client to name all its partitions each time.
+ * the client to name all its partitions each time. Epochs 0 and -1 open and close a session, and name all
+ * partitions; any other epoch goes on with a session that is not there.
  */
 #include <errno.h>
 
@@ -330,7 +331,7 @@ static void fetch_find_parts(struct fetch *f)
 void handle_fetch(struct request *r)
 {
     const struct fetch_request *q = r->body;
-    if (q->session_id != 0) {
+    if (q->session_epoch != 0 && q->session_epoch != -1) {
         answer_session_error(r);
         return;
     }

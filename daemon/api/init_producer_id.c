@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * InitProducerId for idempotent producers: a new id, or the next epoch of the one they have (KIP-360). There
- * is no transaction coordinator, and clients are told so by the code that Kafka uses for one that is not
- * there (yet).
+ * InitProducerId for idempotent producers: always a new id. The one they have (KIP-360 lets them send it) may
+ * come from another life of the cluster and be somebody else's by now. There is no transaction coordinator,
+ * and clients are told so by the code that Kafka uses for one that is not there (yet).
  */
-#include <limits.h>
-
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
 #include "daemon/meta/cluster.h"
@@ -34,10 +32,7 @@ void handle_init_producer_id(struct request *r)
         answer(r, KERR_INVALID_REQUEST, -1, -1);
     } else if (!kstr_is_null(q->transactional_id)) {
         answer(r, KERR_COORDINATOR_NOT_AVAILABLE, -1, -1);
-    } else if (q->producer_id >= 0 && q->producer_epoch < INT16_MAX - 1) {
-        answer(r, KERR_NONE, q->producer_id, (int16_t)(q->producer_epoch + 1));
     } else {
-        cluster_new_producer_id(r->broker->cluster, r->loop, got_id,
-                                r); /* none yet, or its epochs are used up */
+        cluster_new_producer_id(r->broker->cluster, r->loop, got_id, r);
     }
 }

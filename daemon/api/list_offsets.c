@@ -44,7 +44,7 @@ static enum kerr find(struct request *r, struct partition *pt, const struct part
     int64_t limit = q->isolation_level == 1 ? v->lso : v->hw;
     if ((ts == TS_MAX_TIMESTAMP && r->api_version < 7) || (ts == TS_EARLIEST_LOCAL && r->api_version < 8) ||
         (ts == TS_LATEST_TIERED && r->api_version < 9) || ts < TS_LATEST_TIERED)
-        return KERR_INVALID_REQUEST;
+        return KERR_UNSUPPORTED_VERSION;
 
     switch (ts) {
     case TS_LATEST:

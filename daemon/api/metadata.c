@@ -105,6 +105,7 @@ static void fill_asked(struct request *r, const struct cluster_image *img,
     out->error_code = (int16_t)(err != KERR_NONE ? err : error_of_missing(q));
     out->name = q->name.n < 0 && r->api_version < 12 ? kstr_of("") : q->name;
     out->topic_id = q->topic_id;
+    out->is_internal = kstr_eqz(q->name, "__consumer_offsets");
 }
 
 /* False: the answer would be too large. */

@@ -19,7 +19,12 @@ struct produce_part {
     struct produce_response_partition_responses *rsp;
 };
 
-enum { RECORD_ERRORS_MAX = 1000 }; /* in a reply */
+enum {
+    RECORD_ERRORS_MAX = 1000, /* in a reply */
+    /* A shorter wait would call timed out what is committed as soon as the disk has it, and clients would send it
+     * again. */
+    TIMEOUT_MIN_MS = 1000,
+};
 
 struct produce {
     struct request *r;
@@ -301,7 +306,7 @@ static void produce_wait(struct produce *p, int32_t timeout_ms)
         return;
     }
     p->r->cancel = produce_cancel;
-    timer_set(p->r->loop, &p->timeout, loop_now_ms(p->r->loop) + MAX(timeout_ms, 0));
+    timer_set(p->r->loop, &p->timeout, loop_now_ms(p->r->loop) + MAX(timeout_ms, TIMEOUT_MIN_MS));
 }
 
 void handle_produce(struct request *r)

@@ -310,7 +310,7 @@ void partition_view(struct partition *pt, struct partition_view *ret)
 
 enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_epoch)
 {
-    if (client_epoch < 0 || client_epoch == v->leader_epoch)
+    if (client_epoch == -1 || client_epoch == v->leader_epoch)
         return KERR_NONE;
     return client_epoch < v->leader_epoch ? KERR_FENCED_LEADER_EPOCH : KERR_UNKNOWN_LEADER_EPOCH;
 }

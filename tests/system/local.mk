@@ -82,6 +82,7 @@ SYSTEM_TESTS += \
     %D%/316-timestamps.t \
     %D%/317-tiny-segments.t \
     %D%/318-few-descriptors.t \
+    %D%/319-odd-requests.t \
     %D%/320-idempotent-producers.t \
     %D%/322-null-key-on-a-compacted-topic.t \
     %D%/323-topic-names.t \
