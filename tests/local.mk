@@ -2,6 +2,7 @@
 # Three groups. `make check` runs what needs no rights: unit tests, which mirror the tree as tests/unit/ROOM/test_x.c, and the
 # checks of the sources. `make check-all` adds the scripts that start the real programs, each in namespaces of its own
 # (tests/lib/run): system, compat, crash; also alone as check-system, check-compat, check-crash.
+# `make check-long` takes minutes for each.
 TEST_EXTENSIONS = .t .sh
 # cmocka answers with the number of failures; automake reads 77 and 99 as "skipped" and "hard error".
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-cmocka
@@ -50,6 +51,9 @@ check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
 	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; exit $$rc
 check-crash: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS)'
+# What is long: minutes instead of seconds.
+check-long: $(PROGRAMS_UNDER_TEST)
+	GROUP_SECONDS=300; export GROUP_SECONDS; $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='tests/crash/510-mixed-group.t'
 # The ones that put load on the daemon's threads, for the thread sanitizer.
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \
@@ -58,7 +62,7 @@ check-threads: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS)'
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(TESTS) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(CRASH_TESTS)'
-.PHONY: check-system check-compat check-crash check-threads check-all
+.PHONY: check-system check-compat check-crash check-long check-threads check-all
 
 # What a run leaves beside automake's own TEST_LOGS.
 clean-results:

@@ -17,6 +17,7 @@ tests/maven/stamp: %D%/kafka-pom.xml
 	    -DoutputDirectory=$(abs_builddir)/tests/maven/jars -DincludeScope=runtime </dev/null >tests/maven/mvn.log 2>&1; then \
 	    touch $@; else echo "Maven: Apache Kafka's tools were not fetched"; fi
 check-compat check-all: tests/npm/stamp tests/maven/stamp
+check-long: tests/npm/stamp
 clean-local: clean-npm
 clean-npm:
 	rm -rf tests/npm tests/maven

@@ -49,7 +49,7 @@ def history(c, group):
 
 
 def main(what, group, *more):
-    c = GroupConn(*__import__("os").environ.get("BR","127.0.0.1:9092").split())
+    c = GroupConn()
     if what == "state":
         code, state = c.describe(group)[:2]
         print(state if code == 0 else error(code))

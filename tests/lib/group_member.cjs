@@ -26,7 +26,7 @@ const range = ({ cluster }) => ({
   },
 })
 
-const kafka = new Kafka({ clientId: 'js', brokers: ['127.0.0.1:9092'], logLevel: logLevel.NOTHING, retry: { retries: 50 } })
+const kafka = new Kafka({ clientId: process.env.CLIENT_ID || 'js', brokers: ['127.0.0.1:9092'], logLevel: logLevel.NOTHING, retry: { retries: 50 } })
 const consumer = kafka.consumer({ groupId: group, sessionTimeout: 6000, heartbeatInterval: 1000, rebalanceTimeout: 10000,
   partitionAssigners: [range], maxWaitTimeInMs: 300 })
 consumer.on(consumer.events.GROUP_JOIN, e =>

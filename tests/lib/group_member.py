@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A member of a consumer group: group_member.py kafka|confluent GROUP TOPIC. Prints "PARTITION OFFSET VALUE" for each record, then
 commits; says on standard error when it was rebalanced. Ends when it is killed, or by TERM, then leaving its group.
-$SESSION_MS: its session time-out."""
+$SESSION_MS: its session time-out. $CLIENT_ID: its client id."""
 import os
 import signal
 import sys
 
 B = "127.0.0.1:9092"
 SESSION_MS = int(os.environ.get("SESSION_MS", "6000"))
+CLIENT_ID = os.environ.get("CLIENT_ID", "member")
 going = True
 
 
@@ -29,7 +30,7 @@ def kafka(group, topic):
         def on_partitions_revoked(self, revoked): pass
         def on_partitions_assigned(self, parts): print("rebalanced: %s" % sorted(p.partition for p in parts), file=sys.stderr, flush=True)
 
-    c = KafkaConsumer(bootstrap_servers=B, group_id=group, enable_auto_commit=False, auto_offset_reset="earliest",
+    c = KafkaConsumer(bootstrap_servers=B, client_id=CLIENT_ID, group_id=group, enable_auto_commit=False, auto_offset_reset="earliest",
                       session_timeout_ms=SESSION_MS, heartbeat_interval_ms=1000)
     c.subscribe([topic], listener=Listener())
     while going:
@@ -51,8 +52,8 @@ def confluent(group, topic):
     def assigned(consumer, parts):
         print("rebalanced: %s" % sorted(p.partition for p in parts), file=sys.stderr, flush=True)
 
-    c = Consumer({"bootstrap.servers": B, "group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest",
-                  "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000, "partition.assignment.strategy": "range"})
+    c = Consumer({"bootstrap.servers": B, "client.id": CLIENT_ID, "group.id": group, "enable.auto.commit": False,
+                  "auto.offset.reset": "earliest", "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000, "partition.assignment.strategy": "range"})
     c.subscribe([topic], on_assign=assigned)
     while going:
         for m in c.consume(100, 0.2):
