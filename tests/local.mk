@@ -57,7 +57,7 @@ check-long: $(PROGRAMS_UNDER_TEST)
 # The ones that put load on the daemon's threads, for the thread sanitizer.
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \
-    tests/system/320-idempotent-producers.t tests/system/328-clean-stop-and-recovery.t
+    tests/system/150-large-reads-interrupted.t tests/system/320-idempotent-producers.t tests/system/328-clean-stop-and-recovery.t
 check-threads: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS)'
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
