@@ -97,6 +97,7 @@ SYSTEM_TESTS += \
     %D%/340-consumer-groups.t \
     %D%/341-group-rebalances.t \
     %D%/342-committed-positions.t \
+    %D%/343-fetch-sessions.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \
