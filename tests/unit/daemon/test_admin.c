@@ -381,7 +381,7 @@ static void a_request_of_countless_things_ends_its_connection(void **state)
     struct bytebuf frame = { 0 };
     int32_t correlation;
 
-    char text[10001][12];
+    char text[10001][16];
 
     for (int i = 0; i < 10001; i++) {
         snprintf(text[i], sizeof text[i], "t%d", i);
