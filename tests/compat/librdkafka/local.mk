@@ -5,7 +5,7 @@ EXTRA_DIST += %D%/tests %D%/prepare %D%/one.sh %D%/kafka-topics.sh %D%/rows
 prepare_librdkafka = BUILDDIR='$(abs_top_builddir)' bash $(srcdir)/%D%/prepare tests/librdkafka
 check-librdkafka: $(PROGRAMS_UNDER_TEST)
 	@$(prepare_librdkafka) ci
-	@$(MAKE) $(AM_MAKEFLAGS) -j$$(($$(nproc) * 2)) check-TESTS TESTS="$$(cat tests/librdkafka/list)"
+	@$(MAKE) $(AM_MAKEFLAGS) -j$$(($$(nproc) * 3)) check-TESTS TESTS="$$(cat tests/librdkafka/list)"
 librdkafka-all:
 	@$(prepare_librdkafka) all
 librdkafka-rows:
