@@ -218,6 +218,8 @@ static void on_group_settled(struct group_wait *w, int rc)
     struct group_op *op = container_of(w, struct group_op, wait);
     if (rc != 0)
         group_op_end(op, EIO);
+    else if (group_is_read(op->r.mount, op->group, op->parent->topic, op->only))
+        group_op_end(op, EBUSY);
     else
         topics_ask(op->r.mount, &op->metadata, op->parent->topic->name, METADATA_VALID_MS);
 }

@@ -2,8 +2,8 @@
 /*
  * Consumer groups as a topic's .groups/ shows them: G1: a group is there as long as it has a position in the
  * topic. G2: nothing that only looks joins a group or moves a position. G3: while the group has members, its
- * positions are theirs: whoever else would move them gets EBUSY, from the broker's own refusal. Loop's
- * thread.
+ * positions are theirs: whoever else would move them gets EBUSY, from the broker's own refusal; while as/G/pN
+ * is open on this mount, its position is the reader's. Loop's thread.
  */
 #ifndef KLOG_FUSE_GROUPS_H
 #define KLOG_FUSE_GROUPS_H
@@ -27,6 +27,9 @@ struct group_wait {
     TAILQ_ENTRY(group_wait) link; /* private */
 };
 void group_wait(struct mount *m, struct group_wait *w);
+/* Has somebody on this mount as/G/pN of this topic open? It would commit over whatever is written. partition
+ * -1: any. */
+bool group_is_read(const struct mount *m, const char *group, const struct topic *t, int32_t partition);
 
 /* ---- asking (groups.c) ---- */
 /* The positions of a group in the partitions [first, first + n) of a topic. */

@@ -174,9 +174,12 @@ static bool position_parse(const char *buf, size_t size, struct bound *ret)
 static void on_set_settled(struct group_wait *w, int rc)
 {
     struct position_set *s = container_of(w, struct position_set, wait);
+    const struct node *n = s->h->node;
     enum bound_kind kind = s->to.kind;
     if (rc != 0)
         set_end(s, EIO);
+    else if (group_is_read(s->r.mount, n->view.group, n->topic, n->partition))
+        set_end(s, EBUSY);
     else if (kind == BOUND_OFFSET)
         set_commit(s, s->to.value);
     else if (kind == BOUND_TIME || kind == BOUND_AGO || kind == BOUND_CLOCK)

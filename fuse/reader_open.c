@@ -36,6 +36,19 @@ static bool group_is_closing(const struct mount *m, const char *group)
     return false;
 }
 
+bool group_is_read(const struct mount *m, const char *group, const struct topic *t, int32_t partition)
+{
+    const struct reader *g;
+    LIST_FOREACH (g, &m->readers, link) {
+        const struct node *n = g->node;
+        bool alone = n->partition >= 0 && !g->closing && !g->lost;
+        if (alone && n->topic == t && (partition < 0 || n->partition == partition) &&
+            strcmp(n->view.group, group) == 0)
+            return true;
+    }
+    return false;
+}
+
 void group_wait(struct mount *m, struct group_wait *w)
 {
     if (group_is_closing(m, w->group))

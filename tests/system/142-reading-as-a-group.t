@@ -21,6 +21,9 @@ exec 5<"$A"
 fails 'Device or resource busy' cat "$A"
 fails 'Device or resource busy' dd if="$M/t1/as/g/follow/p0" iflag=nonblock status=none
 fails 'Device or resource busy' dd if="$M/t1/follow/as/g/p0" iflag=nonblock status=none
+fails 'Device or resource busy' bash -c 'echo 0 >"$1"' _ "$G"
+fails 'Device or resource busy' rm "$G"
+fails 'Device or resource busy' rmdir "${G%/p0}"
 eq "another group is free" 10 "$(wc -l <"$M/t1/as/other/p0")"
 exec 5<&-
 eq "cat" "$(seq 2 10)" "$(cat "$A")"
