@@ -28,14 +28,15 @@ records 1 40000
 last=$(printf %0200d 40000)
 "$PY" reader.py $P plain "$last" & R1=$!
 "$PY" reader.py $M/t1/follow/p0 followed "$last" & R2=$!
-wait_for 20 "two readers in the middle" test -e plain.ready -a -e followed.ready
+"$PY" reader.py $M/t1/as/g/p0 group "$last" & R3=$!
+wait_for 20 "three readers in the middle" test -e plain.ready -a -e followed.ready -a -e group.ready
 tail -f -n 1 $P >tailed & TAIL=$!
 status 0 klog config set topic t1 cleanup.policy=compact segment.ms=1 min.cleanable.dirty.ratio=0
 cleaned() { grep -q "t1-0: cleaned up to offset 40000: 1000 of 40000 records" "$KLOGD_LOG"; }
 wait_for 30 "the log is clean" cleaned
 touch go
-for r in $R1 $R2; do wait $r || fail "a reader"; done
-for f in plain followed; do
+for r in $R1 $R2 $R3; do wait $r || fail "a reader"; done
+for f in plain followed group; do
     eq "$f: lines that are not whole" 0 "$(awk 'length($0) != 200' $f | wc -l)"
     sort -c -u $f || fail "$f: records twice or out of order"
     between "$f: records" 1646 35000 "$(wc -l <$f)"
@@ -47,6 +48,13 @@ wait_lines tailed 2
 kill $TAIL
 wait $TAIL
 eq "what tail -f printed" "$(seq -f %0200.0f 40000 40001)" "$(cat tailed)"
+
+# A group goes over what is gone: where its position is, and where none of its lines is left.
+eq "what the group reads next" "$(printf %0200d 40001)" "$(tail -n 1 $M/t1/as/g/p0)"
+eq "its position" 40001 "$(cat $M/t1/.groups/g/p0)"
+echo 500 >$M/t1/.groups/g/p0
+eq "records from where all is gone" 1001 "$(wc -l <$M/t1/as/g/p0)"
+eq "its position" 40001 "$(cat $M/t1/.groups/g/p0)"
 
 # Opened from closed: the positions are dense again.
 closed() { [ "$(stat -c %s $P)" = $((1001 * 201)) ]; }
