@@ -22,7 +22,7 @@ static const struct api apis[] = {
     { API_HEARTBEAT, 0, 4, handle_heartbeat },
     { API_LEAVE_GROUP, 0, 5, handle_leave_group },
     { API_SYNC_GROUP, 0, 5, handle_sync_group },
-    { API_DESCRIBE_GROUPS, 0, 5, handle_describe_groups },
+    { API_DESCRIBE_GROUPS, 0, 6, handle_describe_groups },
     { API_LIST_GROUPS, 0, 5, handle_list_groups },
     { API_API_VERSIONS, 0, 4, handle_api_versions },
     { API_CREATE_TOPICS, 2, 7, handle_create_topics },

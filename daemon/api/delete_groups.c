@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteGroups: groups without members, with all their positions. One answer when the last is gone from the
- * log. */
+ * log. A group that is named twice is deleted and answered once. */
 #include <stdatomic.h>
+
+#include <uthash.h>
 
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
@@ -15,6 +17,10 @@ struct delete_groups { /* in the waiter's arena */
 struct delete_one {
     struct delete_groups *all;
     int16_t *code;
+};
+
+struct name { /* of a group that the request has named */
+    UT_hash_handle hh;
 };
 
 static void one_less(struct delete_groups *d)
@@ -64,19 +70,33 @@ static void delete_group(struct request *r, struct delete_groups *d, struct kstr
     }
 }
 
+static bool is_repeated(struct arena *a, struct name **seen, struct kstr id)
+{
+    struct name *one = NULL;
+
+    HASH_FIND(hh, *seen, id.p, (unsigned)id.n, one);
+    if (one != NULL)
+        return true;
+    one = arena_alloc(a, sizeof *one);
+    HASH_ADD_KEYPTR(hh, *seen, id.p, (unsigned)id.n, one);
+    return false;
+}
+
 void handle_delete_groups(struct request *r)
 {
     const struct delete_groups_request *q = r->body;
     struct group_waiter *w = group_waiter_new(r);
     struct delete_groups *d = arena_alloc(&w->arena, sizeof *d);
+    struct name *seen = NULL;
 
     d->w = w;
     atomic_init(&d->n_left, 1);
     wire_defaults(&wire_delete_groups_response, &d->rsp);
-    d->rsp.n_results = q->n_groups_names;
     d->rsp.results = arena_array(&w->arena, (size_t)q->n_groups_names, sizeof *d->rsp.results);
     w->response = &d->rsp;
     for (int32_t i = 0; i < q->n_groups_names; i++)
-        delete_group(r, d, q->groups_names[i], &d->rsp.results[i]);
+        if (!is_repeated(&r->arena, &seen, q->groups_names[i]))
+            delete_group(r, d, q->groups_names[i], &d->rsp.results[d->rsp.n_results++]);
+    HASH_CLEAR(hh, seen);
     one_less(d);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DescribeGroups: a group's state and members; what they subscribe to, while the group is stable, and what
- * they were assigned last. */
+ * they were assigned last. A group that is not there is Dead, and since version 6 an error too. */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/broker.h"
@@ -44,6 +44,15 @@ static void describe_group(struct request *r, const struct group *g,
         describe_member(r, g, m, &out->members[i++]);
 }
 
+static void describe_nothing(struct request *r, struct describe_groups_response_groups *out)
+{
+    out->group_state = kstr_of(group_state_name(GROUP_DEAD));
+    if (r->api_version < 6)
+        return;
+    out->error_code = KERR_GROUP_ID_NOT_FOUND;
+    out->error_message = kstr_of(kerr_text(KERR_GROUP_ID_NOT_FOUND));
+}
+
 static void describe(struct request *r, struct kstr group_id, struct describe_groups_response_groups *out)
 {
     const struct describe_groups_request *q = r->body;
@@ -51,6 +60,7 @@ static void describe(struct request *r, struct kstr group_id, struct describe_gr
 
     *out = (struct describe_groups_response_groups){
         .group_id = group_id,
+        .error_message = KSTR_NULL,
         .group_state = kstr_of(""),
         .protocol_type = kstr_of(""),
         .protocol_data = kstr_of(""),
@@ -60,12 +70,12 @@ static void describe(struct request *r, struct kstr group_id, struct describe_gr
     out->error_code = (int16_t)err;
     if (err != KERR_NONE)
         return;
-    if (q->include_authorized_operations)
+    if (q->include_authorized_operations && (l.e != NULL || r->api_version < 6))
         out->authorized_operations = GROUP_OPERATIONS;
     if (l.e != NULL)
         describe_group(r, l.e->group, out);
     else
-        out->group_state = kstr_of(group_state_name(GROUP_DEAD));
+        describe_nothing(r, out);
     coordinator_leave(&l);
 }
 

@@ -61,7 +61,11 @@ static void find(struct request *r, const struct cluster_image *img, struct kstr
 {
     const struct find_coordinator_request *q = r->body;
 
-    *out = (struct find_coordinator_response_coordinators){ .key = key, .error_message = KSTR_NULL };
+    /* without an error clients print it all the same: "NONE", and since version 4 nothing */
+    *out = (struct find_coordinator_response_coordinators){
+        .key = key,
+        .error_message = kstr_of(r->api_version < 4 ? "NONE" : ""),
+    };
     if (q->key_type == KEY_GROUP)
         find_group(r, img, out);
     else if (q->key_type == KEY_TRANSACTION)

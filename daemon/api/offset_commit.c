@@ -137,7 +137,7 @@ static enum kerr may_commit(struct request *r, const struct offset_commit_reques
 {
     /* A group that is not there takes positions from who has no part in its membership. */
     if (e == NULL)
-        return KERR_ILLEGAL_GENERATION;
+        return r->api_version >= 9 ? KERR_GROUP_ID_NOT_FOUND : KERR_ILLEGAL_GENERATION;
     return group_may_commit(e->group, group_text(&r->arena, q->member_id),
                             group_text(&r->arena, q->group_instance_id), q->generation_id_or_member_epoch,
                             clock_mono_ms());

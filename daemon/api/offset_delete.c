@@ -118,7 +118,7 @@ void handle_offset_delete(struct request *r)
     struct offset_delete *d = fill(r, q);
     struct group_lease l;
 
-    enum kerr err = coordinator_enter(r->broker->coordinator, q->group_id, false, &l);
+    enum kerr err = group_enter_named(r->broker->coordinator, q->group_id, false, &l);
     if (err != KERR_NONE) {
         d->rsp.error_code = (int16_t)err;
         d->rsp.n_topics = 0;
