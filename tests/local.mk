@@ -34,21 +34,22 @@ TESTS += $(STATIC_TESTS)
 EXTRA_DIST += $(STATIC_TESTS)
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/lsan.supp \
-    tests/lib/kwire.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py
+    tests/lib/kwire.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py
 SYSTEM_TESTS =
 COMPAT_TESTS =
+MATRIX_TESTS =
 CRASH_TESTS =
 include tests/system/local.mk
 include tests/compat/local.mk
 include tests/crash/local.mk
-EXTRA_DIST += $(TEST_LIBRARY) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(CRASH_TESTS)
+EXTRA_DIST += $(TEST_LIBRARY) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(MATRIX_TESTS) $(CRASH_TESTS)
 
 PROGRAMS_UNDER_TEST = $(bin_PROGRAMS) $(sbin_PROGRAMS)
 check-system: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(SYSTEM_TESTS)'
 check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(COMPAT_TESTS) $$(cat tests/librdkafka/list)"; rc=$$?; \
-	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; exit $$rc
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(COMPAT_TESTS) $(MATRIX_TESTS) $$(cat tests/librdkafka/list)"; rc=$$?; \
+	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; $(MAKE) $(AM_MAKEFLAGS) client-table; exit $$rc
 check-crash: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS)'
 # What is long: minutes instead of seconds.

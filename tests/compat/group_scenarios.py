@@ -584,3 +584,59 @@ a.sync({a.id: b"x"})
 code, codes = admin.delete_positions(group, {"t": [0]})
 say("", "delete positions", "%s %s" % (error(code), {k: error(c) for k, c in sorted(codes.items())}))
 say("", "groups", admin.groups()[1].get(group))
+
+# ---- where klogd answers otherwise, for the reasons in group_scenarios.differences ----
+scenario("a join that is refused, in a group that does not exist")
+M("A", session_ms=99).join()
+describe()
+m = M("A")
+m.protocols = []
+m.join()
+describe()
+
+scenario("static: absent from a rebalance and from the sync after it")
+a = M("A", session_ms=30000, rebalance_ms=1000)
+a.join()
+b = M("B", 5, instance="ib", session_ms=30000, rebalance_ms=1000)
+b.park_join(2)
+a.join()
+b.got_join()
+b.send_sync()
+a.sync({a.id: b"forA", b.id: b"forB"})
+b.got_sync()
+a.park_join(2)
+a.got_join()
+a.sync({a.id: b"forA", b.id: b"forB"})
+time.sleep(1.5)
+a.heartbeat()
+describe()
+
+scenario("static: back in a full group")
+a = M("A", 5, instance="ia")
+a.join()
+ms = [M(x) for x in "BCD"]
+for i, m in enumerate(ms):
+    m.park_join(i + 2)
+a.join()
+for m in ms:
+    m.got_join()
+a.sync({x.id: b"x" for x in [a] + ms})
+again(a)
+
+scenario("protocols: a member alone changes its mind")
+a = M("A")
+a.join()
+a.sync({a.id: b"x"})
+a.join("join, other protocol", protocols=[("rr", b"")])
+
+scenario("one member, two connections: a join while the first waits")
+a, b = two()
+a.park_join(2)
+twin = M("A")
+twin.id, twin.gen = a.id, a.gen
+twin.park_join(2, "join, on another connection")
+say("A", "the first", "waits" if a.c.waits() else "")
+if not a.c.waits():
+    a.got_join("the first")
+b.join()
+twin.got_join()

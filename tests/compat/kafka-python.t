@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# python3-kafka writes and reads every codec it has, headers, null and empty keys and values.
+# timeout: 120
+# python3-kafka writes and reads every codec it has, headers, null and empty keys and values; groups, positions, times, topics, settings.
 requires kcat
 requires_python kafka
 . "$SRCDIR/tests/compat/lib.sh"
-klogd_start
+klogd_start --override group.initial.rebalance.delay.ms=0
 [ -c /dev/fuse ] && [ -x "$BUILDDIR/fuse/klogfs" ] && mount_start
-exchange kpy "$PY" "$SRCDIR/tests/compat/kafka_python_client.py"
+client=("$PY" "$SRCDIR/tests/compat/kafka_python_client.py")
+results_begin kafka-python "$("${client[@]}" version)"
+exchange client "${client[@]}"
+features "${client[@]}"
