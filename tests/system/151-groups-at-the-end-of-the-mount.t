@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 90
+# klogfs ends well and in time with readers of groups, waiting opens, polls and changes of positions on their way, whether the broker
+# answers, stands still, or is gone.
+klogd_start --override group.initial.rebalance.delay.ms=0
+topic t1 2
+R=$M/t1/as
+G=$M/t1/.groups
+PIDS=()
+run() { "$@" >>out 2>&1 & PIDS+=($!); }
+cat >poll.py <<'X'
+import os, select, sys
+f = os.open(sys.argv[1], os.O_RDONLY)
+p = select.poll()
+p.register(f, select.POLLIN)
+while p.poll() and os.read(f, 100):
+    pass
+X
+more() {
+    run cat "$R/g/follow/p0" # waits for the one that is killed
+    run cat "$R/k/p0"
+    run cat "$R/k/all"
+    run mkdir "$G/l"
+    run cat "$G/h/p0"
+    run bash -c 'echo 1 >"$1"' _ "$G/k/p0"
+    run bash -c 'echo 1 >"$1"' _ "$G/h/p0"
+    run ls -lR "$G"
+    run cat "$G/h/.status"
+    run bash -c 'echo x >>"$1"' _ "$P"
+    kill -9 "${PIDS[0]}" "${PIDS[2]}"
+}
+for broker in answers stops hangs-later gone; do
+    mount_start -o timeout=1,session=6
+    seq 1 100 >>"$P"
+    : >out
+    PIDS=()
+    run cat "$R/g/follow/p0"
+    run cat "$R/g/follow/p0"
+    run cat "$R/h/follow/all"
+    run cat "$R/h/follow/all"
+    run cat "$R/i/p1"
+    run "$PY" poll.py "$R/j/follow/all"
+    wait_lines out 101 # one group's and a part of the other's
+    case $broker in
+    answers) more ;;
+    stops) kill -STOP "$KLOGD_PID"; more ;;
+    hangs-later) more; kill -STOP "$KLOGD_PID" ;;
+    gone) klogd_kill; more ;;
+    esac
+    t0=$(now_ms)
+    kill -TERM "$KLOGFS_PID"
+    wait_gone "$KLOGFS_PID" 20
+    took=$(($(now_ms) - t0))
+    wait "$KLOGFS_PID"
+    eq "exit status of klogfs when the broker $broker" 0 $?
+    KLOGFS_PID=
+    between "milliseconds to end when the broker $broker" 0 $((3000 * ${TEST_TIMEOUT_FACTOR:-1})) $took
+    [ -z "$KLOGD_PID" ] || kill -CONT "$KLOGD_PID"
+    wait "${PIDS[@]}" 2>/dev/null
+done
+klogd_restart
+mount_start -o session=6
+left() { ! tail -n +2 "$G/h/.status" | grep -q klogfs; }
+wait_for 20 "the members of the mount that ended without them are missed" left
+eq "what another group reads" "$(wc -l <"$P")" "$(wc -l <"$R/new/p0")"
