@@ -61,8 +61,9 @@ THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-who
     tests/system/150-large-reads-interrupted.t tests/system/320-idempotent-producers.t tests/system/328-clean-stop-and-recovery.t
 check-threads: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS)'
+# The longest first, so that none is left to run alone at the end.
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(TESTS) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(CRASH_TESTS)'
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS) $(COMPAT_TESTS) $(SYSTEM_TESTS) $(TESTS)'
 .PHONY: check-system check-compat check-crash check-long check-threads check-all
 
 # What a run leaves beside automake's own TEST_LOGS.

@@ -25,8 +25,8 @@ between "seconds that it lived" 58 $((75 * ${TEST_TIMEOUT_FACTOR:-1})) $((SECOND
 wait_for 10 "its group is gone" eval '[ "$(group state gone)" = Dead ]'
 fails 'No such file' cat "$G/gone/p0"
 wait_for 20 "as/ is no member: its position goes, too" eval '[ "$(ls "$G")" = alive ]'
-past() { [ $((SECONDS - left)) -ge 130 ]; }
-wait_for 140 "twice the retention" past
+past() { [ $((SECONDS - left)) -ge 70 ]; }
+wait_for 90 "more than the retention" past
 eq "position of the idle but living group" 10 "$(group position alive t1 0)"
 eq "its file" 10 "$(cat "$G/alive/p0")"
 klogd_kill
