@@ -82,8 +82,10 @@ static void on_looked(struct client_call *call, int rc, enum kerr err, int16_t v
     (void)version;
     if (rc == 0 && r->n_groups != 1)
         rc = -EIO;
-    if (rc == 0 && r->groups[0].error_code != KERR_NONE)
-        rc = -kerr_errno(err = (enum kerr)r->groups[0].error_code);
+    if (rc == 0)
+        err = (enum kerr)r->groups[0].error_code;
+    if (rc == 0 && err != KERR_NONE && err != KERR_GROUP_ID_NOT_FOUND) /* which has no members */
+        rc = -kerr_errno(err);
     l->cb(l, rc == 0 ? 0 : -group_errno(rc, err), rc == 0 ? &r->groups[0] : NULL);
 }
 
