@@ -43,7 +43,7 @@ def main(expected_path, differences_path, got_path, results_path=None, client=No
         allowed = [x for x in meant.get(title, ()) if x[0] != "#"]
         explained += bool(allowed)
         reasons = " ".join(x[1:].strip() for x in meant.get(title, ()) if x[0] == "#")
-        results.append((client, title, "no" if found != allowed else "differs" if allowed else "yes", reasons))
+        results.append((client, title, "no" if found != allowed else "yes, but" if allowed else "yes", reasons))
         if found != allowed:
             bad += [title] + ["%s %s" % ("  " if x in allowed else "!!", x) for x in found]
             bad += ["gone  " + x for x in allowed if x not in found]

@@ -7,6 +7,6 @@ requires_python confluent_kafka
 klogd_start --override group.initial.rebalance.delay.ms=0
 [ -c /dev/fuse ] && [ -x "$BUILDDIR/fuse/klogfs" ] && mount_start
 client=("$PY" "$SRCDIR/tests/compat/confluent_client.py")
-results_begin confluent "$("${client[@]}" version)"
+results_begin confluent "python3-confluent-kafka $("${client[@]}" version | sed 's/.* //')"
 exchange client "${client[@]}"
 features "${client[@]}"

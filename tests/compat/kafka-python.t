@@ -7,6 +7,6 @@ requires_python kafka
 klogd_start --override group.initial.rebalance.delay.ms=0
 [ -c /dev/fuse ] && [ -x "$BUILDDIR/fuse/klogfs" ] && mount_start
 client=("$PY" "$SRCDIR/tests/compat/kafka_python_client.py")
-results_begin kafka-python "$("${client[@]}" version)"
+results_begin kafka-python "python3-kafka $("${client[@]}" version | sed 's/.* //')"
 exchange client "${client[@]}"
 features "${client[@]}"
