@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Apache Kafka itself at $B, one combined broker and controller with its data in $D, to have its answers. Sourced; needs $JARS.
-KAFKA_JAVA=(java -Xmx512m -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.awt.headless=true
+KAFKA_JAVA=(java -Xmx512m -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.io.tmpdir="$TMPDIR" -Djava.awt.headless=true
     -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp "$JARS/*")
 # kafka_start [key=value ...]
 kafka_start() {

@@ -19,7 +19,7 @@ ARCHIVE=$T/tools.jsa
 tool() {
     local cds=(-XX:SharedArchiveFile="$ARCHIVE")
     [ -f "$ARCHIVE" ] || cds=(-XX:ArchiveClassesAtExit="$ARCHIVE" '-Xlog:cds+dynamic=off')
-    timeout 120 java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData "${cds[@]}" -Xlog:cds=off \
+    timeout 120 java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.io.tmpdir="$TMPDIR" "${cds[@]}" -Xlog:cds=off \
         -Djava.awt.headless=true -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$JARS/*" $tools."$@" 2>&1
 }
 # show NAME CLASS ARGUMENT...: printed as a user would type it
