@@ -62,6 +62,7 @@ static int open_dir(struct broker *b, const char *path, struct datadir_identity 
     int rc = datadir_open(path, b->io, identity, &dd, err, err_size);
     if (rc < 0)
         return rc;
+    datadir_keep_reserve(dd);
     b->dirs = xreallocarray(b->dirs, (size_t)b->n_dirs + 1, sizeof(struct datadir *));
     b->dirs[b->n_dirs++] = dd;
     return 0;

@@ -148,13 +148,20 @@ static enum kerr judge_admin(struct client_call *call, int16_t version, const vo
     return err == KERR_NOT_CONTROLLER ? err : KERR_NONE;
 }
 
+/* The protocol has one code for every trouble with a disk; that it is full is in the broker's words. */
+static bool disk_is_full(enum kerr err, struct kstr text)
+{
+    const char *full = strerror(ENOSPC);
+    return err == KERR_KAFKA_STORAGE_ERROR && text.n > 0 && memmem(text.p, (size_t)text.n, full, strlen(full)) != NULL;
+}
+
 static void on_admin(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
 {
     struct admin_op *op = call->user;
     struct kstr text = KSTR_NULL;
     (void)version;
     if (rc == 0 && (err = admin_result(call, response, &text)) != KERR_NONE)
-        rc = -kerr_errno(err);
+        rc = disk_is_full(err, text) ? -ENOSPC : -kerr_errno(err);
     if (rc != 0 && text.n > 0)
         log_info("%s: %.*s", op->name, KSTR_FMT(text));
     /* Another mount was faster, or our own first attempt was: for O_CREAT the file is there, as wanted. */

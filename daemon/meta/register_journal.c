@@ -43,6 +43,7 @@ enum {
 };
 #define FILE_BYTES_MAX    (INT64_C(1) << 30)
 #define COMPACT_BYTES_MIN (INT64_C(4) << 20)
+#define ROOM_BYTES        (INT64_C(256) << 10)
 
 /* ---- entries ---- */
 
@@ -241,6 +242,15 @@ static int frames_load(struct register_journal *j, const struct bytebuf *b, stru
     return 0;
 }
 
+/* Behind the end, where no reader sees it. No file system must be able to. */
+static void keep_room(struct register_journal *j)
+{
+    if (j->room_end - j->end >= ROOM_BYTES / 2)
+        return;
+    if (fallocate(j->fd, FALLOC_FL_KEEP_SIZE, j->end, ROOM_BYTES) == 0)
+        j->room_end = j->end + ROOM_BYTES;
+}
+
 static int journal_make(struct register_journal *j)
 {
     uint8_t head[HEADER_BYTES] = "KLOGREGJ";
@@ -257,6 +267,8 @@ static int journal_make(struct register_journal *j)
         close(j->fd);
     j->fd = fd;
     j->end = HEADER_BYTES;
+    j->room_end = 0;
+    keep_room(j);
     return 0;
 }
 
@@ -273,6 +285,7 @@ static int journal_cut(struct register_journal *j, const struct bytebuf *b, size
     int rc = fs_pwrite_all(j->fd, b->p + last, (size_t)j->end - last, (off_t)last);
     if (rc < 0)
         return rc;
+    keep_room(j);
     return fsync(j->fd) < 0 ? -errno : 0;
 }
 
@@ -364,6 +377,7 @@ int register_journal_commit(struct register_journal *j)
     frame_seal(j);
     int rc = fs_pwrite_all(j->fd, j->frame.p, j->frame.n, j->end);
     if (rc == -ENOSPC || rc == -EDQUOT) {
+        j->room_end = 0;
         if (ftruncate(j->fd, j->end) < 0)
             rc = -errno; /* half a frame stays: the caller must stop */
     } else if (rc == 0 && fdatasync(j->fd) < 0) {
@@ -372,6 +386,7 @@ int register_journal_commit(struct register_journal *j)
     if (rc == 0) {
         j->end += (int64_t)j->frame.n;
         j->sequence++;
+        keep_room(j);
     }
     frame_begin(j);
     return rc;

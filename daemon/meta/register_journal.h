@@ -16,6 +16,7 @@ struct register_journal {
     int dirfd; /* not ours */
     int fd;
     int64_t end;      /* where the next frame goes */
+    int64_t room_end; /* up to here the disk has room set aside, so that topics can be deleted when it is full */
     int64_t sequence; /* of the last frame */
     int64_t snapshot_bytes;
     int64_t cut_bytes;    /* what opening dropped from the tail */

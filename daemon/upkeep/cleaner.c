@@ -151,7 +151,7 @@ static void write_file(struct cleaner *c, int dir, const char *file,
     struct known_log *k, *tmp;
     size_t n = 0;
 
-    if (datadir_failed(dd))
+    if (datadir_failed(dd) || datadir_is_full(dd))
         return;
     HASH_ITER (hh, c->logs, k, tmp) {
         if (k->dir == dir)
@@ -372,7 +372,9 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
         .arg = c,
     };
     topic_config_unref(cfg);
-    int rc = v.err == KERR_NONE ? plog_clean(pt->log, &o, &r) : -ECANCELED;
+    int rc = v.err != KERR_NONE                          ? -ECANCELED
+             : datadir_is_full(c->broker->dirs[pt->dir]) ? -ENOSPC /* it needs room first */
+                                                         : plog_clean(pt->log, &o, &r);
     if (rc == 0) {
         say(c, pt, &r);
         take_result(c, k, &r);

@@ -19,6 +19,7 @@
 #include "lib/base/mem.h"
 #include "lib/store/datadir_int.h"
 #include "lib/store/metafiles.h"
+#include "lib/store/reserve.h"
 
 #define DIR_MODE 0755
 #define DOOMED   "-delete" /* ends the names of directories being deleted */
@@ -32,6 +33,7 @@ struct datadir {
     struct meta_properties meta;
     bool was_clean;
     atomic_bool failed;
+    struct reserve reserve;
 };
 
 static int make_path(const char *path)
@@ -181,6 +183,7 @@ static int open_steps(struct datadir *dd, struct datadir_identity *identity, cha
 
 static void datadir_free(struct datadir *dd)
 {
+    reserve_done(&dd->reserve);
     filecache_free(dd->files);
     if (dd->lock_fd >= 0)
         dd->io->close(dd->io, dd->lock_fd);
@@ -199,6 +202,7 @@ int datadir_open(const char *path, const struct store_io *io, struct datadir_ide
     dd->path = xstrdup(path);
     dd->fd = dd->lock_fd = -1;
     atomic_init(&dd->failed, false);
+    reserve_init(&dd->reserve);
     int rc = open_steps(dd, identity, err, err_size);
     if (rc < 0) {
         datadir_free(dd);
@@ -270,6 +274,21 @@ void datadir_fail(struct datadir *dd, int eno, const char *what)
 bool datadir_failed(const struct datadir *dd)
 {
     return atomic_load(&dd->failed);
+}
+
+void datadir_keep_reserve(struct datadir *dd)
+{
+    reserve_keep(&dd->reserve, dd->fd);
+}
+
+bool datadir_is_full(struct datadir *dd)
+{
+    return reserve_is_spent(&dd->reserve);
+}
+
+bool datadir_spend_reserve(struct datadir *dd, int rc)
+{
+    return (rc == -ENOSPC || rc == -EDQUOT) && reserve_spend(&dd->reserve);
 }
 
 bool partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret)

@@ -43,6 +43,10 @@ bool datadir_failed(const struct datadir *dd);
 int datadir_list(struct datadir *dd,
                  void (*cb)(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id),
                  void *arg);
+/* Keeps some space back for emptying the disk when it is full (lib/store/reserve.h). Blocks. */
+void datadir_keep_reserve(struct datadir *dd);
+/* The disk is full, and what was kept back is in use: appends are refused until there is room. */
+bool datadir_is_full(struct datadir *dd);
 void datadir_space(const struct datadir *dd, int64_t *ret_total, int64_t *ret_free);
 
 #endif

@@ -8,6 +8,8 @@
 
 const struct store_io *datadir_io(const struct datadir *dd);
 struct filecache *datadir_files(struct datadir *dd);
+/* rc of something that empties the disk: true when it is worth trying again, with what was kept back. */
+bool datadir_spend_reserve(struct datadir *dd, int rc);
 /* partition.metadata of DIR/name (Kafka's text): the topic id; false when absent or unreadable. */
 bool partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret);
 int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id);

@@ -32,6 +32,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/recover_cut.c \
 	%D%/recover_scan.c \
 	%D%/recover_state.c \
+	%D%/reserve.c %D%/reserve.h \
 	%D%/segfile.c %D%/segfile.h \
 	%D%/segindex.c \
 	%D%/segload.c \

@@ -134,11 +134,12 @@ static void plog_free(struct plog *l)
 }
 
 /* A new directory and its parent's entry are durable before anything is in it (S5). */
-static int make_directory(struct plog *l, const struct uuid *topic_id)
+static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret_made)
 {
     struct uuid found;
     int rc = l->io->mkdirat(l->io, l->dirfd, l->name, 0755);
 
+    *ret_made = rc == 0;
     if (rc < 0 && rc != -EEXIST)
         return rc;
     if (rc == 0) {
@@ -155,11 +156,14 @@ int plog_open(struct datadir *dd, const char *topic, int32_t partition, const st
               const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec)
 {
     struct plog *l = plog_new(dd, topic, partition, cfg);
+    bool made;
 
     *rec = (struct plog_recovery){ 0 };
-    int rc = make_directory(l, topic_id);
+    int rc = make_directory(l, topic_id, &made);
     if (rc == 0)
         rc = plog_recover(l, datadir_was_clean(dd), now_ms, rec);
+    if (made && (rc == -ENOSPC || rc == -EDQUOT)) /* nothing of a log that there is no room for stays */
+        datadir_remove_tree(l->io, l->dirfd, l->name);
     if (rc < 0) {
         plog_free(l);
         return rc;
@@ -447,7 +451,9 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
         .writeback_bytes = l->cfg.writeback_bytes,
     };
     pthread_mutex_unlock(&l->mu);
-    if (go)
+    if (go && datadir_is_full(l->dd))
+        storage_error(ret, -ENOSPC);
+    else if (go)
         append_admitted(l, batch, n, &how, ret);
     pthread_mutex_unlock(&l->append_mu);
 }

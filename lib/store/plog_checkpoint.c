@@ -166,6 +166,8 @@ int plog_mark_start(struct plog *l, int64_t offset)
         return 0;
     segment_path(path, sizeof path, l->name, offset, ".start");
     int rc = io_touch(l->io, l->dirfd, path);
+    if (datadir_spend_reserve(l->dd, rc))
+        rc = io_touch(l->io, l->dirfd, path);
     if (rc == 0)
         rc = io_sync_dir(l->io, l->dirfd, l->name);
     if (rc < 0)

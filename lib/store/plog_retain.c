@@ -196,7 +196,11 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
     pthread_mutex_lock(&l->mu);
     cfg = l->cfg;
     pthread_mutex_unlock(&l->mu);
-    int rc = roll_if_due(l, &cfg, now_ms);
+    int rolled = roll_if_due(l, &cfg, now_ms);
+    if (datadir_spend_reserve(l->dd, rolled))
+        rolled = roll_if_due(l, &cfg, now_ms);
+    /* Without room for a new segment the older ones may still go. */
+    int rc = rolled == -ENOSPC || rolled == -EDQUOT ? 0 : rolled;
     if (rc == 0)
         rc = choose_new_start(l, &cfg, hw, now_ms, &start);
     if (rc == 0) {
@@ -207,5 +211,5 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
     }
     remove_old_cuts(l, now_ms);
     pthread_mutex_unlock(&l->slow_mu);
-    return rc;
+    return rc == 0 ? rolled : rc;
 }
