@@ -6,6 +6,7 @@ requires Burrow kcat curl jq java
 requires_python kafka
 klogd_start --override group.initial.rebalance.delay.ms=0 --override offsets.topic.num.partitions=3
 topic orders 2
+"$PY" -c "from kgroup import GroupConn; raise SystemExit(GroupConn('$B').coordinator('any'))" || fail "the offsets topic" # Burrow ends without it
 seq 1 100 | $K -P -t orders -p 0 || fail "produce"
 seq 1 40 | $K -P -t orders -p 1 || fail "produce"
 mkdir -p run zk
