@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuse/admin.h"
 #include "fuse/dir.h"
@@ -191,6 +192,20 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int wh
     } else {
         op_getattr(req, ino, fi);
     }
+}
+
+/* Without it everything is allowed, and `test -x` and `find -executable` take a partition for a program. */
+static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+    const struct fuse_ctx *caller = fuse_req_ctx(req);
+    struct stat st;
+    node_fill_stat(mount_of(req), node_find(mount_of(req), ino), &st);
+    mode_t granted = caller->uid == st.st_uid   ? st.st_mode >> 6
+                     : caller->gid == st.st_gid ? st.st_mode >> 3
+                                                : st.st_mode;
+    if (caller->uid == 0) /* reads and writes all, runs what somebody may run */
+        granted = R_OK | W_OK | ((st.st_mode & 0111) != 0 ? X_OK : 0);
+    fuse_reply_err(req, (mask & (R_OK | W_OK | X_OK) & ~(int)granted) != 0 ? EACCES : 0);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -406,6 +421,7 @@ const struct fuse_lowlevel_ops klogfs_ops = {
     .releasedir = op_release,
     .fsyncdir = op_fsyncdir,
     .statfs = op_statfs,
+    .access = op_access,
     .getxattr = op_getxattr,
     .listxattr = op_listxattr,
     .setxattr = op_setxattr,

@@ -22,6 +22,9 @@ fails 'Permission denied' setpriv --reuid=nobody --regid=nogroup --clear-groups 
 mount_stop
 mount_start
 fails 'Permission denied' setpriv --reuid=nobody --regid=nogroup --clear-groups -- ls "$M"
+# what access(2) says without the kernel's own checks
+[ -r "$P" ] && [ -w "$P" ] && [ ! -x "$P" ] && [ -x "$M/t1" ] && [ ! -x "$M/.status" ] || fail "test -r -w -x"
+eq "programs among the files" "" "$(find "$M" -type f -executable)"
 mount_stop
 mount_start -o allow_other,uid=65534,umask=077
 eq "owner and mode" "65534 600" "$(stat -c '%u %a' "$P")"
