@@ -104,6 +104,8 @@ void reader_leave(struct reader *g)
     g->leaving = true;
     if (g->releasing)
         give_back(g);
+    else
+        parts_gone(g); /* what is read on from now on can no longer be committed */
     member_close(g->member, mount_deadline_ms(g->mount));
 }
 

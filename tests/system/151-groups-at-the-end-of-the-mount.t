@@ -58,7 +58,35 @@ for broker in answers stops hangs-later gone; do
     [ -z "$KLOGD_PID" ] || kill -CONT "$KLOGD_PID"
     wait "${PIDS[@]}" 2>/dev/null
 done
+
+# Who reads on while its member is leaving already: that says nothing any more, and breaks nothing.
+cat >late.py <<'X'
+import os, sys, time
+f = os.open(sys.argv[1], os.O_RDONLY)
+os.read(f, 100)
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+try:
+    while os.read(f, 100):
+        pass
+except OSError:
+    pass
+X
 klogd_restart
+mount_start -o timeout=2,session=6
+"$PY" late.py "$R/late/all" & late=$!
+wait_for 20 "it has read something" test -e ready
+kill -STOP "$KLOGD_PID"
+kill -TERM "$KLOGFS_PID"
+wait_for 5 "it is stopping" eval '[ "$(grep -c "stopping: signal 15" "$KLOGFS_LOG")" = 5 ]'
+touch go
+wait_gone "$KLOGFS_PID" 20
+wait "$KLOGFS_PID"
+eq "exit status of klogfs with a late reader" 0 $?
+KLOGFS_PID=
+wait $late
+kill -CONT "$KLOGD_PID"
 mount_start -o session=6
 left() { [ "$(tail -n +2 "$G/h/.status" | awk '{ print $5 }' | sort -u)" = - ]; }
 wait_for 20 "the members of the mount that ended without them are missed" left
