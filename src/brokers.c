@@ -54,6 +54,9 @@ char *brokers_normalise(const char *text)
     char *rest = copy, *broker;
 
     while ((broker = strsep(&rest, ",")) != NULL) {
+        broker += strspn(broker, " \t");
+        for (size_t n = strlen(broker); n > 0 && strchr(" \t", broker[n - 1]) != NULL; n--)
+            broker[n - 1] = '\0';
         if (!broker_add(&list, broker))
             return NULL;
     }

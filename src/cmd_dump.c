@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* klog dump. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/store/checkpoint.h"
 #include "lib/store/epochs.h"
@@ -43,6 +45,10 @@ static int dump_one(const struct dump *common, const char *path)
         if (kinds[i].of_segment ? segment && strcmp(suffix, kinds[i].name) == 0
                                 : strcmp(name, kinds[i].name) == 0)
             return kinds[i].dump(&d);
+    }
+    if (access(path, F_OK) != 0) {
+        complain(d.args, "%s: %s", path, strerror(errno));
+        return CLI_FAILED;
     }
     complain(d.args, "%s: not a file that can be dumped; 'klog dump --help' lists them", path);
     return CLI_FAILED;

@@ -25,3 +25,4 @@ has "what it found" "t1-0" "$OUT"
 status 1 klog verify "$T/nosuch"
 klogd_start
 fails 'use|lock|stop' klog verify "$D"
+fails 'No such file' klog dump "$T/nosuch"
