@@ -177,10 +177,29 @@ static bool disk_is_full(enum kerr err, struct kstr text)
     return err == KERR_KAFKA_STORAGE_ERROR && kstr_eqz(text, strerror(ENOSPC));
 }
 
+/* Brokers look for a duplicate after most of what they refuse a batch for. Only these tell that an earlier copy is
+ * not in the log. */
+static bool tells_absence(enum kerr err, struct kstr text)
+{
+    return err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER || disk_is_full(err, text);
+}
+
+/* It would have to be changed or left out, which nobody may do who does not know whether it was written. */
+static bool is_final(enum kerr err)
+{
+    return err == KERR_MESSAGE_TOO_LARGE || err == KERR_RECORD_LIST_TOO_LARGE || err == KERR_INVALID_RECORD ||
+           err == KERR_INVALID_TIMESTAMP;
+}
+
 static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
 {
     bool doubtful = b->maybe_written;
-    b->maybe_written = err == KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND || err == KERR_REQUEST_TIMED_OUT;
+    b->maybe_written = err == KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND || err == KERR_REQUEST_TIMED_OUT ||
+                       (doubtful && !tells_absence(err, text));
+    if (doubtful && is_final(err)) {
+        batch_fail(b, -kerr_errno(err), err, text);
+        return;
+    }
     switch (err) {
     case KERR_MESSAGE_TOO_LARGE:
     case KERR_RECORD_LIST_TOO_LARGE:

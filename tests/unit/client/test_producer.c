@@ -452,6 +452,46 @@ static void an_unknown_producer_id_after_a_lost_answer_is_an_error_not_a_copy(vo
     assert_int_equal(f->log->epoch, 1);
 }
 
+/* Numbers of a batch that may be in the log are not given to another: the broker would take that one for the first. */
+static void a_refusal_after_a_lost_answer_leaves_the_doubt(void **state)
+{
+    struct fixture *f = *state;
+    struct producer_config cfg = usual;
+    cfg.delivery_timeout_ms = 60;
+    producer_start(f, &cfg);
+    send_number(f, 0);
+    run_until_told(f, 1);
+    fake_script(&f->fc, API_PRODUCE, FAKE_DO_AND_DROP, 0);
+    for (int i = 1; i < FAKE_STEPS; i++)
+        fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_NOT_LEADER_OR_FOLLOWER);
+    struct sent *w = send_number(f, 1);
+    run_until_told(f, 2);
+    assert_int_equal(w->rc, -ETIMEDOUT);
+    assert_int_equal(f->log->n, 2);
+    f->fc.n_steps = 0;
+    w = send_value(f, "another");
+    run_until_told(f, 3);
+    assert_int_equal(w->rc, 0);
+    assert_int_equal(f->log->n, 3);
+    assert_string_equal(f->log->values[2], "another");
+}
+
+static void a_batch_refused_after_a_lost_answer_is_not_cut_up_and_copied(void **state)
+{
+    struct fixture *f = *state;
+    fake_script(&f->fc, API_PRODUCE, FAKE_DO_AND_DROP, 0);
+    fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_MESSAGE_TOO_LARGE);
+    struct sent *w = send_number(f, 0);
+    send_number(f, 1);
+    run_until_told(f, 2);
+    assert_int_equal(w->rc, -EMSGSIZE);
+    assert_int_equal(f->log->n, 2);
+    w = send_number(f, 2);
+    run_until_told(f, 3);
+    assert_int_equal(w->rc, 0);
+    assert_int_equal(f->log->n, 3);
+}
+
 static void a_fenced_producer_takes_a_new_id(void **state)
 {
     struct fixture *f = *state;
@@ -722,6 +762,8 @@ int main(void)
         T(a_broker_that_lost_the_producer_gets_a_new_epoch),
         T(an_unknown_producer_id_gets_a_new_epoch),
         T(an_unknown_producer_id_after_a_lost_answer_is_an_error_not_a_copy),
+        T(a_refusal_after_a_lost_answer_leaves_the_doubt),
+        T(a_batch_refused_after_a_lost_answer_is_not_cut_up_and_copied),
         T(a_fenced_producer_takes_a_new_id),
         T(the_other_partition_goes_on_with_the_old_epoch),
         T(a_refused_producer_id_fails_the_sends),
