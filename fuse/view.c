@@ -127,8 +127,11 @@ static const char *parse_rfc3339(const char *s, struct bound *ret)
             return NULL;
     }
     tm.tm_year = year - 1900;
-    tm.tm_mon--;
-    *ret = (struct bound){ BOUND_TIME, ((int64_t)timegm(&tm) - zone * 60LL) * 1000 + ms };
+    int month = --tm.tm_mon;
+    int64_t at_s = (int64_t)timegm(&tm);
+    if (tm.tm_mon != month) /* the 30th of February */
+        return NULL;
+    *ret = (struct bound){ BOUND_TIME, (at_s - zone * 60LL) * 1000 + ms };
     return s;
 }
 

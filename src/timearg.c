@@ -100,7 +100,8 @@ static bool parse_date(const char *text, int64_t *ret)
             return false;
         p = parse_fraction(p, &ms);
     }
-    if (!parse_zone(p, &tm, &s))
+    int month = tm.tm_mon;
+    if (!parse_zone(p, &tm, &s) || tm.tm_mon != month) /* the 30th of February */
         return false;
     *ret = s * 1000 + ms;
     return true;

@@ -58,6 +58,7 @@ static void what_is_not_a_range_is_refused(void **state)
                                        "@x",
                                        "@-1",
                                        "@-1y",
+                                       "@2026-02-29",
                                        "starting",
                                        "1:",
                                        "@1:",
