@@ -22,6 +22,7 @@
 #include "daemon/broker.h"
 #include "daemon/server/server.h"
 #include "lib/base/clock.h"
+#include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -265,6 +266,7 @@ int main(int argc, char **argv)
     struct broker b = { 0 };
     char err[1024] = "";
 
+    fs_hold_std_fds();
     argp_err_exit_status = BROKER_EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (read_config(&a, &b.config, err, sizeof err) < 0)

@@ -139,6 +139,7 @@ int main(int argc, char **argv)
     struct options opt;
     char err[REASON_MAX] = "";
     int status = EXIT_FAILURE;
+    fs_hold_std_fds();
     mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_FROM);
     mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_ABOVE);
     enum options_result r = options_parse(argc, argv, &opt, err, sizeof err);

@@ -151,3 +151,14 @@ static int fs_remove_children(int fd)
     closedir(d);
     return rc;
 }
+
+void fs_hold_std_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}

@@ -19,5 +19,8 @@ int fs_sync_dir(int dirfd);
 int fs_replace_file(int dirfd, const char *name, const void *p, size_t n);
 int fs_mkdir_durable(int dirfd, const char *name, mode_t mode); /* and fsync the parent; 0 if it is there */
 int fs_remove_tree(int dirfd, const char *name);             /* rm -r; 0 if it is not there */
+/* Opens those of the descriptors 0 to 2 that are closed, before a file or a connection gets such a number and log lines
+ * are written into it. Writing to them fails as before. */
+void fs_hold_std_fds(void);
 
 #endif
