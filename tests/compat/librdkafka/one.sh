@@ -11,10 +11,20 @@ ln -s "$SRCDIR/tests/compat/librdkafka/kafka-topics.sh" kafka/bin/
 export KAFKA_PATH=$PWD/kafka BROKERS=$B KLOG_BROKERS=$B TESTS=$number TEST_KAFKA_VERSION=3.9.0
 printf '%s\n' "bootstrap.servers=$B" test.timeout.multiplier=2 >test.conf
 
-run_tests() { # [FLAG]...; the rows of the summary are | NAME | STATE | SECONDS s | REASON
+tries=1
+try_tests() { # [FLAG]...
     "$RUNNER" -p1 "$@" >"$T/librdkafka.log" 2>&1 19>&-
     local got=$?
     sed -i 's/\x1b\[[0-9;]*[A-Za-z]//g; s/\x1b(B//g' "$T/librdkafka.log"
+    return $got
+}
+run_tests() { # [FLAG]...; the rows of the summary are | NAME | STATE | SECONDS s | REASON
+    local got i
+    for ((i = 0; i < tries; i++)); do
+        try_tests "$@"
+        got=$?
+        [ $got -ne 0 ] || break
+    done
     grep -E "^\| *${number}_.*\| +(PASSED|FAILED|RUNNING|SKIPPED) +\|" "$T/librdkafka.log" | grep -v 'negative test flags' >rows
     cat rows
     [ $got -eq 0 ] || fail "test $number ended with $got: $(grep -a -A1 '^### Test "[0-9]' "$T/librdkafka.log")"
@@ -25,6 +35,7 @@ for step in "${@:-default}"; do
     case $step in
     default) run_tests -L ;; # what needs no broker is not for us
     local) run_tests ;;
+    thrice) tries=3 ;;
     noautocreate)
         klogd_stop
         klogd_start "${KLOGD_ARGS[@]}" --override auto.create.topics.enable=false
