@@ -4,12 +4,12 @@
 # form that does not depend on the broker's ids or clock. Run against Apache Kafka it made tool_scenarios.expected; what klogd
 # may answer otherwise stands, with the reason, in tool_scenarios.differences. Sourced; needs kcat and $JARS.
 tools=org.apache.kafka.tools
-# Kafka's lines, less what no two runs have in common: ids, times, the sizes of batches that clients built in a hurry, the groups that consoles
-# without a group of their own leave when they have time for it; and less Java's stack traces and log lines. Tabs and columns become single spaces.
+# Kafka's lines, less what no two runs have in common: ids, times, the sizes of batches that clients built in a hurry; and less Java's stack
+# traces and log lines. Tabs and columns become single spaces.
 normal() {
     sed -E 's/\}\{"key"/}\n{"key"/g; s/\}\[main\] ERROR/}\n[main] ERROR/' |
         sed -E "s|$D|DATA|g; s/[[:space:]]+/ /g; s/ \$//; /^\$/d; /^ ?at /d; /^\[[^]]*\] (ERROR|WARN) /d; /KIP-848/d" |
-        sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g; /^ ?console-consumer-[0-9]+/d; s/console-consumer-[0-9]+/console-consumer-N/g; s/TopicId: ?[-_A-Za-z0-9]{22}/TopicId: ID/
+        sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g; s/console-consumer-[0-9]+/console-consumer-N/g; s/TopicId: ?[-_A-Za-z0-9]{22}/TopicId: ID/
             s/((Create|commit|state|max)?Timestamp"?|CreateTime): ?1[0-9]{12}/\1:TIME/Ig; s/producerId: [0-9]+/producerId: N/; s/crc: [0-9]+/crc: N/
             s/( size| position): [0-9]+/\1: N/g; s/"topicId":"[-_A-Za-z0-9]{22}"/"topicId":"ID"/g; s/("avg_throughput":)[0-9.]+/\1N/
             s/"partition":([0-9]+),"topic":"([^"]*)"/"topic":"\2","partition":\1/g'
