@@ -21,6 +21,7 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+offsets.retention.check.interval.ms=7200000
 E
         [ $# = 0 ] || printf '%s\n' "$@"
     } >server.properties
