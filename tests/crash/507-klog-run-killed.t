@@ -5,8 +5,8 @@
 requires kcat
 klogd_start --override group.initial.rebalance.delay.ms=0
 topic t1 2
-seq 0 999 | $K -P -t t1 -p 0
-seq 0 999 | $K -P -t t1 -p 1
+seq 0 999 | produce -t t1 -p 0
+seq 0 999 | produce -t t1 -p 1
 cat >notes <<'E'
 #!/bin/sh
 exec >>"$NOTES.$KLOG_PARTITION"

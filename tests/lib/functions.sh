@@ -182,7 +182,9 @@ scene() {
 # topic NAME [PARTITIONS] [key=value ...]
 topic() { "$PY" "$TESTLIB/topic.py" create "$@" || fail "topic $1 was not created"; }
 # grow [TOPIC]: records from standard input, one a line, that the mount knows nothing of
-grow() { timeout 20 kcat -b $B -q -P -t "${1:-t1}" -p 0 -X linger.ms=0; }
+grow() { produce -t "${1:-t1}" -p 0 -X linger.ms=0; }
+# produce KCAT-OPTIONS...: records from standard input or from the files named; every one is taken
+produce() { $K -P "$@" || fail "not all was produced: $*"; }
 # consume [TOPIC [kcat options]]: everything, values and newlines
 consume() {
     local t=${1:-t1}

@@ -13,6 +13,7 @@ print(c.committed(TopicPartition('t1', $1)))
 c.close()"
 }
 requires_python kafka
+requires getfattr
 seq 1 1000 >>"$P"
 eq "no groups yet" "" "$(ls -A "$G")"
 eq "a group that is not there" 1 "$(cat "$G/billing/p0" >/dev/null 2>&1; echo $?)"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # as/G/pN starts at the committed position; reading on commits whole records, at most up to the place of the read, and close commits nothing more.
+requires getfattr
 scene
 A=$M/t1/as/g/p0
 G=$M/t1/.groups/g/p0

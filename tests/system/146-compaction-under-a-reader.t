@@ -6,7 +6,7 @@ klogd_start --override log.cleaner.backoff.ms=50
 topic t1 # not yet compacted
 mount_start
 # Record N has key N modulo 1000 and a value of 200 digits.
-records() { seq "$1" "$2" | awk '{ printf "k%d:%0200d\n", $1 % 1000, $1 }' | $K -P -K: -t t1 -p 0; }
+records() { seq "$1" "$2" | awk '{ printf "k%d:%0200d\n", $1 % 1000, $1 }' | produce -K: -t t1 -p 0; }
 cat >reader.py <<'X'
 import os, sys, time
 f = os.open(sys.argv[1], os.O_RDONLY)
@@ -43,7 +43,7 @@ for f in plain followed group; do
     seq -f %0200.0f 39001 40000 >left
     tail -n 1000 $f | cmp - left || fail "$f: not all that is left was read"
 done
-printf "new:%0200d\n" 40001 | $K -P -K: -t t1 -p 0
+printf "new:%0200d\n" 40001 | produce -K: -t t1 -p 0
 wait_lines tailed 2
 kill $TAIL
 wait $TAIL

@@ -3,5 +3,5 @@
 # https://github.com/edenhill/kcat/issues/140 https://github.com/edenhill/kcat/issues/260
 klogd_start
 topic t1
-printf 'a::b__c::d::e__' | $K -P -K:: -D__ -t t1 -p 0
+printf 'a::b__c::d::e__' | produce -K:: -D__ -t t1 -p 0
 eq "keys and values" "[a][b][c][d::e]" "$(consume t1 -f '[%k][%s]')"

@@ -4,7 +4,7 @@
 # https://github.com/thomhurst/Dekaf/pull/1002 https://github.com/confluentinc/confluent-kafka-go/issues/278
 klogd_start --override group.initial.rebalance.delay.ms=0
 topic m8 8
-seq 5 | $K -P -t m8 -p 3
+seq 5 | produce -t m8 -p 3
 t0=$(now_ms)
 eq "records" 5 "$($K -C -t m8 -o beginning -e | wc -l)"
 between "milliseconds" 0 3000 $(($(now_ms) - t0))

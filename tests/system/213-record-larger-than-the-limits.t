@@ -5,7 +5,7 @@
 klogd_start
 topic t1 2
 head -c 900000 /dev/urandom | base64 -w0 | head -c 900000 >big
-$K -P -t t1 -p 0 big
+produce -t t1 -p 0 big
 echo next | grow
 eq "bytes" 900006 "$(consume t1 -X fetch.message.max.bytes=1024 -X fetch.max.bytes=2048 -X receive.message.max.bytes=100000000 -X message.max.bytes=2000 | wc -c)"
 "$PY" - <<'X' || fail "limits"

@@ -5,7 +5,7 @@
 # https://github.com/kafka-protocol-rs/kafka-protocol-rs/issues/148 https://github.com/aio-libs/aiokafka/issues/1112
 scene
 topic cz
-for z in gzip snappy lz4 zstd; do seq 1000 | $K -P -t cz -p 0 -z $z -X linger.ms=50; done
+for z in gzip snappy lz4 zstd; do seq 1000 | produce -t cz -p 0 -z $z -X linger.ms=50; done
 want=$(for i in 1 2 3 4; do seq 1000; done | md5sum)
 eq "through kcat" "$want" "$(consume cz -X check.crcs=true | md5sum)"
 eq "through the mount" "$want" "$(cat "$M/cz/p0" | md5sum)"
@@ -26,7 +26,7 @@ X
 # A topic may have a codec of its own: what comes otherwise is packed anew, and every client reads the same.
 for own in uncompressed gzip snappy lz4 zstd; do
     topic own-$own 1 compression.type=$own
-    for z in none gzip snappy lz4 zstd; do seq 1000 | $K -P -t own-$own -p 0 -z $z -X linger.ms=50 -X enable.idempotence=true; done
+    for z in none gzip snappy lz4 zstd; do seq 1000 | produce -t own-$own -p 0 -z $z -X linger.ms=50 -X enable.idempotence=true; done
     eq "$own: through kcat" "$(for i in 1 2 3 4 5; do seq 1000; done | md5sum)" "$(consume own-$own -X check.crcs=true | md5sum)"
     eq "$own: through the mount" "$(for i in 1 2 3 4 5; do seq 1000; done | md5sum)" "$(cat "$M/own-$own/p0" | md5sum)"
     "$PY" - "$D/own-$own-0/00000000000000000000.log" $own <<'X' || fail "what is kept of $own"

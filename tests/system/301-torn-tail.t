@@ -4,7 +4,7 @@
 # https://github.com/rabbitmq/osiris/issues/79
 klogd_start
 topic t1
-seq 1 1000 | $K -P -t t1 -p 0 -X batch.num.messages=100
+seq 1 1000 | produce -t t1 -p 0 -X batch.num.messages=100
 L=$D/t1-0/00000000000000000000.log
 klogd_kill
 cp "$L" save

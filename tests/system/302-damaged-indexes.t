@@ -8,7 +8,7 @@ topic ix 1 segment.bytes=1048576
 for i in $(seq 40); do
     head -c 90000 /dev/urandom | base64 -w0
     echo
-done | $K -P -t ix -p 0 -X batch.num.messages=1
+done | produce -t ix -p 0 -X batch.num.messages=1
 want=$(consume ix | md5sum)
 sizes=$(consume ix -f '%o %S\n')
 looks() {

@@ -3,7 +3,7 @@
 # https://github.com/nats-io/nats-server/issues/7549 https://github.com/redpanda-data/redpanda/issues/4638
 klogd_start
 topic fb 1 segment.bytes=20000
-seq 2000 | $K -P -t fb -p 0 -X batch.num.messages=100
+seq 2000 | produce -t fb -p 0 -X batch.num.messages=100
 klogd_stop
 L=$(ls "$D"/fb-0/*.log | head -n1)
 [ "$(ls "$D"/fb-0/*.log | wc -l)" -gt 1 ] || fail "one segment only"
@@ -19,5 +19,5 @@ eq "lines from offset 1900" 100 "$(consume fb -o 1900 | wc -l)"
 fails . timeout 20 kcat -b $B -q -C -t fb -p 0 -o beginning -e -X check.crcs=true
 mount_start
 fails 'Input/output error' head -c 10 "$M/fb/p0"
-echo more | $K -P -t fb -p 0
+echo more | produce -t fb -p 0
 eq "the next offset" 2001 "$(end_offset fb)"

@@ -5,7 +5,8 @@
 # timeout: 90
 klogd_start --override log.retention.check.interval.ms=200
 topic rt 1 retention.bytes=300000 segment.bytes=100000
-seq 1 200000 | $K -P -t rt -p 0
+# a batch larger than a segment is refused
+seq 1 200000 | produce -t rt -p 0 -X batch.size=20000
 wait_for 20 "retention took the head" eval '[ "$(start_offset rt)" -gt 5 ]'
 kept() { cat "$D"/rt-0/*.log | wc -c; }
 # A segment goes when what stays is retention.bytes at least: below that and one segment more nothing goes any more.

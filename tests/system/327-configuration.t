@@ -14,7 +14,7 @@ klogd --override auto.create.topics.enable=true server.properties >>"$KLOGD_LOG"
 KLOGD_PID=$!
 wait_for 15 "klogd listens" klogd_up
 gone "$KLOGD_PID" && fail "klogd ended: $(tail -n3 "$KLOGD_LOG")"
-echo v | $K -P -t new
+echo v | produce -t new
 eq "num.partitions of the file" 3 "$("$PY" -c "from kwire import Conn; print(Conn().metadata(['new'])['new'][1])")"
 klogd_stop
 printf 'log.dirs=%s\nlog.dir.typo=1\n' "$D" >server.properties

@@ -5,7 +5,7 @@
 requires_python confluent_kafka
 klogd_start --override group.initial.rebalance.delay.ms=0
 topic t 2
-seq 1 100 | $K -P -t t -p 0
+seq 1 100 | produce -t t -p 0
 group() { "$PY" "$TESTLIB/group.py" "$@"; }
 kcat -b $B -G unused -e t >/dev/null 2>&1 # makes __consumer_offsets
 for i in 1 2 3 4 5; do
@@ -25,7 +25,7 @@ wait_for 10 "the commit" eval '[ "$(group position alive t 0)" = 100 ]'
 for i in 1 2 3; do
     klogd_kill
     klogd_restart
-    seq $((100 * i + 1)) $((100 * i + 100)) | $K -P -t t -p 0
+    seq $((100 * i + 1)) $((100 * i + 100)) | produce -t t -p 0
     wait_lines got $((100 * i + 100)) 30
 done
 wait_for 10 "the last commit" eval '[ "$(group position alive t 0)" = 400 ]'

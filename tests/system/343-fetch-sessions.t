@@ -7,9 +7,9 @@
 requires kcat
 klogd_start
 topic fs 8
-for p in 0 1 2 3 4 5 6 7; do seq -f "$p:%g" 200 | $K -P -t fs -p $p; done
+for p in 0 1 2 3 4 5 6 7; do seq -f "$p:%g" 200 | produce -t fs -p $p; done
 topic m8 8
-seq 5 | $K -P -t m8 -p 3
+seq 5 | produce -t m8 -p 3
 
 "$PY" - <<'X' || fail "see above"
 from kwire import Conn, array, i8, i16, i32, i64, string

@@ -14,7 +14,7 @@ status 2 klog topic create x --nosuchoption
 status 0 klog topic create nothing --dry-run
 eq "names" orders "$(klog topic list -q)"
 eq "partitions as JSON" 3 "$(klog topic list --json | jq -r 'select(.topic == "orders").partitions')"
-seq 10 | $K -P -t orders -p 1
+seq 10 | produce -t orders -p 1
 eq "end offsets" "0 10 0" "$(klog topic describe orders --json | jq -r '.end // .latest' | tr '\n' ' ' | sed 's/ $//')"
 status 0 klog topic alter orders -p 5 -c segment.bytes=1048576
 eq "partitions" 5 "$("$PY" -c "from kwire import Conn; print(Conn().metadata(['orders'])['orders'][1])")"

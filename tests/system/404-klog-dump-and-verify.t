@@ -3,8 +3,8 @@
 requires jq
 klogd_start
 topic t1 1 segment.bytes=20000
-seq 1 3000 | $K -P -t t1 -p 0 -X batch.num.messages=50
-printf 'k:v\n' | $K -P -t t1 -p 0 -K: -H h=1
+seq 1 3000 | produce -t t1 -p 0 -X batch.num.messages=50
+printf 'k:v\n' | produce -t t1 -p 0 -K: -H h=1
 klogd_stop
 L=$D/t1-0/00000000000000000000.log
 has "dump" 'offset' "$(klog dump "$L" | head -n 20)"

@@ -6,8 +6,8 @@ requires jq kcat
 klogd_start --override group.initial.rebalance.delay.ms=0
 topic t1 2
 topic dead
-seq 0 9 | $K -P -t t1 -p 0
-seq 0 4 | $K -P -t t1 -p 1
+seq 0 9 | produce -t t1 -p 0
+seq 0 4 | produce -t t1 -p 1
 offsets() { klog group describe "$1" --json 2>/dev/null | jq -r '"\(.topic)/\(.partition)=\(.current_offset)"' | paste -sd' '; }
 run() { timeout 30 klog run "$@"; }
 
@@ -86,7 +86,7 @@ eq "from a time" "" "$(run -g g12 --from 2099-01-01 t1 -- cat)"
 
 # a position that is not in the log (any more): nothing that is there is skipped, and it is said
 topic short
-seq 0 9 | $K -P -t short -p 0
+seq 0 9 | produce -t short -p 0
 commit_raw() {
     "$PY" -c "
 from kwire import *
@@ -133,7 +133,7 @@ has "the position" 't1/0=11' "$(offsets g14)"
 # a topic that is deleted under a running COMMAND
 rm -f begun
 topic short2
-seq 0 9 | $K -P -t short2
+seq 0 9 | produce -t short2
 klog run -g g16 -f -n 2 short2 -- sh -c 'touch begun; read -r x <go' 2>said 19>&- &
 follower=$!
 wait_for 20 "COMMAND runs" test -e begun
