@@ -116,8 +116,11 @@ static void partition_follow(struct stripe *sp, const struct cluster_topic *befo
         return;
 
     bool known = before != NULL && id < before->n_partitions && before->partitions[id].version == st->version;
-    if (!known && !partition_set_state(pt, st))
+    if (!known && !partition_set_state(pt, st)) {
+        log_error("%s-%d: its register (leader %d, epoch %d) contradicts what was read before; it is not followed",
+                  s->name, id, st->leader, st->leader_epoch);
         note_rc(sp, -EIO);
+    }
     partition_set_config(pt, s->load.config);
     partition_unref(pt);
 }

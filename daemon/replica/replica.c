@@ -109,6 +109,14 @@ static void begin_epoch(struct replica *r)
     }
 }
 
+/* R1: within one epoch neither the leader nor the set of replicas changes. Whoever wrote the register may have
+ * broken it, so it is a reason to refuse, not an invariant of this process. */
+static bool is_one_epochs_state(const struct partition_state *before, const struct partition_state *s)
+{
+    return s->leader == before->leader && s->n_replicas == before->n_replicas &&
+           memcmp(s->replicas, before->replicas, (size_t)s->n_replicas * sizeof s->replicas[0]) == 0;
+}
+
 bool replica_set_state(struct replica *r, const struct partition_state *s)
 {
     KCHECK(s->n_replicas >= 0 && s->n_replicas <= REPLICA_MAX);
@@ -118,9 +126,11 @@ bool replica_set_state(struct replica *r, const struct partition_state *s)
         return false;
 
     bool new_epoch = s->leader_epoch > r->state.leader_epoch;
-    /* R1: within one epoch neither the leader nor the set of replicas changes. */
-    KINVARIANT("R1", new_epoch || s->leader == r->state.leader);
-    KINVARIANT("R1", new_epoch || s->n_replicas == r->state.n_replicas);
+    if (!new_epoch && !is_one_epochs_state(&r->state, s))
+        return false;
+    /* What is known already is no answer to a proposal: that is still under way (R4). */
+    if (!new_epoch && s->version == r->state.version)
+        return true;
     r->state = *s;
     r->n_pending = 0;
     if (new_epoch)

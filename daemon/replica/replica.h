@@ -42,8 +42,8 @@ struct replica {
 };
 
 void replica_init(struct replica *r, int32_t me, int64_t leo, int64_t fleo, int64_t hw);
-/* A newer register state. Lower (epoch, version) is refused (R15): returns false and changes nothing. May
- * move hw. */
+/* A register state. False, and nothing is changed: a lower (epoch, version) (R15), or one that contradicts
+ * what the same epoch said before (R1). The one that is known already changes nothing either. May move hw. */
 bool replica_set_state(struct replica *r, const struct partition_state *s);
 void replica_set_min_isr(struct replica *r, int32_t min_isr);
 /* Events; each returns true when hw moved. */

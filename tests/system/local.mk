@@ -99,6 +99,7 @@ SYSTEM_TESTS += \
     %D%/341-group-rebalances.t \
     %D%/342-committed-positions.t \
     %D%/343-fetch-sessions.t \
+    %D%/380-data-of-earlier-versions.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \
@@ -107,4 +108,4 @@ SYSTEM_TESTS += \
     %D%/406-klog-groups.t \
     %D%/407-klog-run.t \
     %D%/408-klog-run-shares.t
-EXTRA_DIST += %D%/share_loop.py
+EXTRA_DIST += %D%/share_loop.py tests/fixtures/data

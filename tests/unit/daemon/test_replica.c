@@ -412,6 +412,48 @@ static void every_short_history_keeps_the_rules(void **state)
         }
 }
 
+/* A watch fires for other changes of the topic too, and then tells the same state once more. */
+static void the_known_state_told_again_forgets_no_proposal(void **state)
+{
+    (void)state;
+    const int32_t all[] = { 1, 2, 3 };
+    struct replica r = leader_of_three(2, 2, 10);
+    struct partition_state same = r.state;
+    replica_follower_fetched(&r, 2, 10);
+    replica_follower_fetched(&r, 3, 10);
+    assert_true(replica_propose_isr(&r, all, 3));
+    assert_true(replica_set_state(&r, &same));
+    replica_appended(&r, 20);
+    replica_flushed(&r, 20);
+    replica_follower_fetched(&r, 2, 20);
+    assert_int_equal(r.hw, 10); /* 3 may be in sync by now, and has 10 */
+    assert_false(replica_propose_isr(&r, all, 3));
+
+    same.version++; /* another writer was faster, so the proposal's own write fails */
+    assert_true(replica_set_state(&r, &same));
+    assert_int_equal(r.hw, 20);
+}
+
+/* R1 is for whoever writes the register to keep; what does not is refused. */
+static void a_state_that_contradicts_its_epoch_is_refused(void **state)
+{
+    (void)state;
+    struct replica r = leader_of_three(3, 2, 10);
+    struct partition_state other[3];
+    for (int i = 0; i < 3; i++) {
+        other[i] = r.state;
+        other[i].version += i;
+    }
+    other[0].leader = 2;
+    other[1].n_replicas = 2;
+    other[2].replicas[2] = 9;
+    for (int i = 0; i < 3; i++)
+        assert_false(replica_set_state(&r, &other[i]));
+    assert_true(replica_leads(&r));
+    assert_int_equal(r.state.n_replicas, 3);
+    assert_int_equal(r.state.replicas[2], 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +466,8 @@ int main(void)
         cmocka_unit_test(hw_is_frozen_below_the_floor),
         cmocka_unit_test(one_replica_with_min_isr_two_refuses_acks_all_but_shows_acks_one),
         cmocka_unit_test(an_older_state_is_refused),
+        cmocka_unit_test(the_known_state_told_again_forgets_no_proposal),
+        cmocka_unit_test(a_state_that_contradicts_its_epoch_is_refused),
         cmocka_unit_test(a_new_epoch_forgets_what_followers_reported),
         cmocka_unit_test(roles_follow_the_register),
         cmocka_unit_test(a_follower_takes_hw_up_to_its_own_end),
