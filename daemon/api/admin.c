@@ -35,20 +35,39 @@ static int compare_names(const void *a, const void *b)
 
     if (x->n != y->n)
         return x->n < y->n ? -1 : 1;
-    return x->n <= 0 ? 0 : memcmp(x->p, y->p, (size_t)x->n);
+    int by_text = x->n <= 0 ? 0 : memcmp(x->p, y->p, (size_t)x->n);
+    return by_text != 0 ? by_text : (x > y) - (x < y);
 }
 
-const bool *admin_duplicates(struct arena *a, const struct kstr *names, int32_t n)
+/* Equal ones stand together, in the order they came. */
+static const struct kstr **sort_names(struct arena *a, const struct kstr *names, int32_t n)
 {
-    bool *ret = arena_array(a, (size_t)n + 1, sizeof *ret);
     const struct kstr **sorted = arena_array(a, (size_t)n + 1, sizeof(*sorted));
 
     for (int32_t i = 0; i < n; i++)
         sorted[i] = &names[i];
     qsort(sorted, (size_t)MAX(n, 0), sizeof(*sorted), compare_names);
+    return sorted;
+}
+
+const bool *admin_duplicates(struct arena *a, const struct kstr *names, int32_t n)
+{
+    bool *ret = arena_array(a, (size_t)n + 1, sizeof *ret);
+    const struct kstr **sorted = sort_names(a, names, n);
+
     for (int32_t i = 1; i < n; i++)
         if (kstr_eq(*sorted[i - 1], *sorted[i]))
             ret[sorted[i - 1] - names] = ret[sorted[i] - names] = true;
+    return ret;
+}
+
+const bool *admin_repeated(struct arena *a, const struct kstr *names, int32_t n)
+{
+    bool *ret = arena_array(a, (size_t)n + 1, sizeof *ret);
+    const struct kstr **sorted = sort_names(a, names, n);
+
+    for (int32_t i = 1; i < n; i++)
+        ret[sorted[i] - names] = kstr_eq(*sorted[i - 1], *sorted[i]);
     return ret;
 }
 

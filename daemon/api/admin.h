@@ -39,6 +39,8 @@ struct admin {
 bool admin_refuses(struct request *r, int32_t n);
 /* duplicate[i]: names[i] is there more than once. In the arena. */
 const bool *admin_duplicates(struct arena *a, const struct kstr *names, int32_t n);
+/* repeated[i]: names[i] is there before i already. In the arena. */
+const bool *admin_repeated(struct arena *a, const struct kstr *names, int32_t n);
 
 /* n items; each then gets admin_fail() or admin_change(), and last comes admin_wait(). */
 struct admin *admin_begin(struct request *r, const struct admin_ops *ops, void *rsp, int32_t n);

@@ -45,9 +45,11 @@ static bool is_unset_unit(const struct cluster_defaults *d, const struct conf_ke
             strcmp(k->name, "log.roll.ms") == 0);
 }
 
-static void add_synonym(struct describe_configs_response_configs *out, const char *name, struct kstr value,
+static void add_synonym(struct arena *a, struct describe_configs_response_configs *out, const char *name, struct kstr value,
                         int8_t source)
 {
+    if (out->synonyms == NULL)
+        out->synonyms = arena_array(a, SYNONYMS_MAX, sizeof *out->synonyms);
     if (out->n_synonyms < SYNONYMS_MAX)
         out->synonyms[out->n_synonyms++] =
             (struct describe_configs_response_synonyms){ kstr_of(name), value, source };
@@ -59,25 +61,24 @@ static void add_broker_synonyms(struct arena *a, const struct conf_key *k, const
     int8_t source = broker_source(d, k);
 
     if (source != CONFIG_SOURCE_DEFAULT)
-        add_synonym(out, k->name, value_text(a, k, &d->config), source);
+        add_synonym(a, out, k->name, value_text(a, k, &d->config), source);
     if (!is_unset_unit(d, k))
-        add_synonym(out, k->name, kstr_of(k->def), CONFIG_SOURCE_DEFAULT);
+        add_synonym(a, out, k->name, kstr_of(k->def), CONFIG_SOURCE_DEFAULT);
 }
 
-static void begin(struct arena *a, const struct conf_key *k, bool documentation,
+static void begin(const struct conf_key *k, bool documentation,
                   struct describe_configs_response_configs *out)
 {
     out->name = kstr_of(k->name);
     out->config_type = type_of(k);
     out->documentation = documentation ? kstr_of(k->doc) : KSTR_NULL;
-    out->synonyms = arena_array(a, SYNONYMS_MAX, sizeof *out->synonyms);
 }
 
 void config_describe_topic(struct arena *a, const struct conf_key *k, const struct topic_config *cfg,
                            const struct cluster_defaults *d, bool synonyms, bool documentation,
                            struct describe_configs_response_configs *out)
 {
-    begin(a, k, documentation, out);
+    begin(k, documentation, out);
     out->value = value_text(a, k, cfg);
     out->config_source = CONFIG_SOURCE_DEFAULT;
 
@@ -89,7 +90,7 @@ void config_describe_topic(struct arena *a, const struct conf_key *k, const stru
     if (!synonyms)
         return;
     if (topic_config_is_set(cfg, k))
-        add_synonym(out, k->name, out->value, CONFIG_SOURCE_TOPIC);
+        add_synonym(a, out, k->name, out->value, CONFIG_SOURCE_TOPIC);
     for (int i = 0; behind[i] != NULL; i++)
         add_broker_synonyms(a, broker_config_find(behind[i]), d, out);
 }
@@ -97,7 +98,7 @@ void config_describe_topic(struct arena *a, const struct conf_key *k, const stru
 void config_describe_broker(struct arena *a, const struct conf_key *k, const struct cluster_defaults *d,
                             bool synonyms, bool documentation, struct describe_configs_response_configs *out)
 {
-    begin(a, k, documentation, out);
+    begin(k, documentation, out);
     out->value = is_unset_unit(d, k) ? KSTR_NULL : value_text(a, k, &d->config);
     out->config_source = broker_source(d, k);
     out->read_only = k->read_only;

@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DescribeConfigs: every key of a topic or of this broker, from the tables and the image. */
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/config_describe.h"
 #include "daemon/api/config_resource.h"
 #include "daemon/broker.h"
+
+enum {
+    ON_LOOP_MAX = 64,       /* resources and keys of a request that a reactor answers itself */
+    ENTRY_TEXT_BYTES = 128, /* most values are short; addresses and lists of directories are few */
+    SYNONYMS_BYTES = 8 * (int)sizeof(struct describe_configs_response_synonyms) + 128,
+};
+
+static size_t table_doc_bytes(const struct conf_table *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        n += strlen(t->keys[i].doc);
+    return n;
+}
 
 static bool is_asked(const struct describe_configs_request_resources *q, const char *name)
 {
@@ -66,16 +82,30 @@ static enum kerr describe_broker(struct request *r, const struct cluster_image *
     return KERR_NONE;
 }
 
+static const char too_large[] = "the answer would be too large: ask for fewer at once";
+
+/* What one key takes in an answer: its struct, its value, what it is made from. */
+static size_t entry_bytes(bool synonyms)
+{
+    return sizeof(struct describe_configs_response_configs) + ENTRY_TEXT_BYTES + (synonyms ? SYNONYMS_BYTES : 0);
+}
+
 static void describe_one(struct request *r, const struct cluster_image *img,
                          const struct describe_configs_request_resources *q,
                          struct describe_configs_response_results *out)
 {
+    const struct describe_configs_request *all = r->body;
     enum kerr err = KERR_INVALID_REQUEST;
 
     out->resource_type = q->resource_type;
     out->resource_name = q->resource_name;
     out->error_message = KSTR_NULL;
-    if (q->resource_type == CONFIG_RESOURCE_TOPIC)
+    const struct conf_table *table =
+        q->resource_type == CONFIG_RESOURCE_TOPIC ? &topic_config_table : &broker_config_table;
+    size_t docs = all->include_documentation ? table_doc_bytes(table) : 0;
+    if (!request_answer_room(r, table->n * entry_bytes(all->include_synonyms) + docs))
+        out->error_message = kstr_of(too_large);
+    else if (q->resource_type == CONFIG_RESOURCE_TOPIC)
         err = describe_topic(r, img, q, out);
     else if (q->resource_type == CONFIG_RESOURCE_BROKER)
         err = describe_broker(r, img, q, out);
@@ -86,19 +116,33 @@ static void describe_one(struct request *r, const struct cluster_image *img,
         out->error_message = kstr_of(kerr_text(err));
 }
 
+static const void *answer(struct request *r, const char **ret_why)
+{
+    const struct describe_configs_request *q = r->body;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct describe_configs_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
+    (void)ret_why;
+
+    wire_defaults(&wire_describe_configs_response, rsp);
+    rsp->n_results = q->n_resources;
+    rsp->results = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp->results);
+    for (int32_t i = 0; i < q->n_resources; i++)
+        describe_one(r, img, &q->resources[i], &rsp->results[i]);
+    cluster_image_put(img);
+    return rsp;
+}
+
 void handle_describe_configs(struct request *r)
 {
     const struct describe_configs_request *q = r->body;
+    int64_t n_keys = 0;
+
     if (admin_refuses(r, q->n_resources))
         return;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
-    struct describe_configs_response rsp;
-
-    wire_defaults(&wire_describe_configs_response, &rsp);
-    rsp.n_results = q->n_resources;
-    rsp.results = arena_array(&r->arena, (size_t)q->n_resources + 1, sizeof *rsp.results);
     for (int32_t i = 0; i < q->n_resources; i++)
-        describe_one(r, img, &q->resources[i], &rsp.results[i]);
-    request_reply(r, &rsp);
-    cluster_image_put(img);
+        n_keys += MAX(q->resources[i].n_configuration_keys, 0);
+    if (q->n_resources + n_keys > ON_LOOP_MAX)
+        request_answer_on_worker(r, answer);
+    else
+        request_reply(r, answer(r, NULL));
 }

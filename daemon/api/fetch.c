@@ -197,6 +197,11 @@ static void fetch_build(struct fetch *f, struct fetch_response *rsp)
     }
 }
 
+static void fetch_unsent(struct request *r)
+{
+    fetch_forget(r->op);
+}
+
 static void fetch_drop_references(struct fetch *f)
 {
     for (size_t i = 0; i < f->n_parts; i++)
@@ -337,6 +342,7 @@ void handle_fetch(struct request *r)
     }
     struct fetch *f = arena_alloc(&r->arena, sizeof *f);
     r->op = f;
+    r->unsent = fetch_unsent;
     f->r = r;
     f->q = q;
     f->max_bytes = MIN(MAX(q->max_bytes, 0), RESPONSE_BYTES_MAX);

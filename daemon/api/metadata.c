@@ -12,8 +12,16 @@
 
 enum {
     CREATE_TIMEOUT_MS = 30000,
-    CREATE_MAX = 1000,                    /* topics that one request may make; the others are unknown to it */
-    ANSWER_BYTES_MAX = 512 * 1024 * 1024, /* a topic may be asked for again and again */
+    CREATE_MAX = 1000,      /* topics that one request may make; the others are unknown to it */
+    ON_LOOP_MAX = 2000,     /* topics and partitions of an answer that a reactor makes itself */
+    LIST_BYTES = 16,        /* an empty list in the arena */
+};
+
+struct metadata {
+    struct metadata_response rsp;
+    const enum kerr *errs; /* what creating each topic of the request came to; NULL: nobody tried */
+    const char *host;      /* where this client reaches this broker */
+    int32_t port;
 };
 
 static bool wants_all(const struct request *r)
@@ -91,41 +99,59 @@ static enum kerr error_of_missing(const struct metadata_request_topics *q)
 }
 
 /* err: what creating it came to; NONE if nobody tried. */
-static void fill_asked(struct request *r, const struct cluster_image *img,
-                       const struct metadata_request_topics *q, enum kerr err,
-                       struct metadata_response_topics *out)
+static void fill_missing(const struct request *r, const struct metadata_request_topics *q, enum kerr err,
+                         struct metadata_response_topics *out)
 {
-    const struct cluster_topic *t = find(img, q);
-
-    out->topic_authorized_operations = INT32_MIN;
-    if (t != NULL) {
-        fill_topic(r, img, t, out);
-        return;
-    }
     out->error_code = (int16_t)(err != KERR_NONE ? err : error_of_missing(q));
     out->name = q->name.n < 0 && r->api_version < 12 ? kstr_of("") : q->name;
     out->topic_id = q->topic_id;
     out->is_internal = kstr_eqz(q->name, "__consumer_offsets");
 }
 
-/* False: the answer would be too large. */
+static const bool *find_repeated(struct request *r, const struct metadata_request *q)
+{
+    struct kstr *keys = arena_array(&r->arena, (size_t)q->n_topics + 1, sizeof *keys);
+
+    for (int32_t i = 0; i < q->n_topics; i++)
+        keys[i] = is_by_id(&q->topics[i])
+                      ? kstr_bytes((const char *)q->topics[i].topic_id.b, sizeof q->topics[i].topic_id.b)
+                      : q->topics[i].name;
+    return admin_repeated(&r->arena, keys, q->n_topics);
+}
+
+/* What a topic takes in an answer. */
+static size_t topic_bytes(const struct cluster_topic *t)
+{
+    size_t n = sizeof(struct metadata_response_topics);
+
+    for (int32_t i = 0; t != NULL && i < t->n_partitions; i++)
+        n += sizeof(struct metadata_response_partitions) + 3 * LIST_BYTES +
+             sizeof(int32_t) * (size_t)(2 * t->partitions[i].n_replicas + t->partitions[i].n_isr);
+    return n;
+}
+
+/* False: the answer would be too large. What is asked for twice is answered once, as Kafka does. */
 static bool fill_topics(struct request *r, const struct cluster_image *img, const enum kerr *errs,
                         struct metadata_response *rsp)
 {
     const struct metadata_request *q = r->body;
     bool all = wants_all(r);
+    int32_t n = all ? (int32_t)img->n_topics : q->n_topics;
+    const bool *again = all ? NULL : find_repeated(r, q);
 
-    rsp->n_topics = all ? (int32_t)img->n_topics : q->n_topics;
-    rsp->topics = arena_array(&r->arena, (size_t)rsp->n_topics + 1, sizeof *rsp->topics);
-    for (int32_t i = 0; i < rsp->n_topics; i++) {
-        if (r->arena.used_bytes > ANSWER_BYTES_MAX)
+    rsp->topics = arena_array(&r->arena, (size_t)n + 1, sizeof *rsp->topics);
+    for (int32_t i = 0; i < n; i++) {
+        const struct cluster_topic *t = all ? img->topics[i] : find(img, &q->topics[i]);
+        if (again != NULL && again[i])
+            continue;
+        if (!request_answer_room(r, topic_bytes(t)))
             return false;
-        if (all) {
-            rsp->topics[i].topic_authorized_operations = INT32_MIN;
-            fill_topic(r, img, img->topics[i], &rsp->topics[i]);
-        } else {
-            fill_asked(r, img, &q->topics[i], errs == NULL ? KERR_NONE : errs[i], &rsp->topics[i]);
-        }
+        struct metadata_response_topics *out = &rsp->topics[rsp->n_topics++];
+        out->topic_authorized_operations = INT32_MIN;
+        if (t != NULL)
+            fill_topic(r, img, t, out);
+        else
+            fill_missing(r, &q->topics[i], errs == NULL ? KERR_NONE : errs[i], out);
     }
     return true;
 }
@@ -134,16 +160,22 @@ static bool fill_topics(struct request *r, const struct cluster_image *img, cons
 
 /* This broker is reached as this client reached it: at the advertised address of the listener it came in on.
  */
-static void fill_brokers(struct request *r, const struct cluster_image *img, struct metadata_response *rsp)
+static bool fill_brokers(struct request *r, const struct cluster_image *img, struct metadata *m)
 {
+    struct metadata_response *rsp = &m->rsp;
+
+    if (!request_answer_room(r, img->n_brokers * sizeof *rsp->brokers))
+        return false;
     rsp->n_brokers = (int32_t)img->n_brokers;
     rsp->brokers = arena_array(&r->arena, img->n_brokers, sizeof *rsp->brokers);
     for (size_t i = 0; i < img->n_brokers; i++) {
         const struct cluster_broker *b = &img->brokers[i];
         const char *host = b->host;
         int32_t port = b->port;
-        if (b->id == r->broker->id)
-            request_listener(r, &host, &port);
+        if (b->id == r->broker->id) {
+            host = m->host;
+            port = m->port;
+        }
         rsp->brokers[i] = (struct metadata_response_brokers){
             .node_id = b->id,
             .host = kstr_of(host),
@@ -151,26 +183,65 @@ static void fill_brokers(struct request *r, const struct cluster_image *img, str
             .rack = kstr_of(b->rack),
         };
     }
+    return true;
 }
 
-static void reply(struct request *r, const enum kerr *errs)
+/* r->op: struct metadata. On the loop or on a worker. */
+static const void *answer(struct request *r, const char **ret_why)
 {
     const struct metadata_request *q = r->body;
     struct cluster *c = r->broker->cluster;
     struct cluster_image *img = cluster_image_get(c);
-    struct metadata_response rsp;
+    struct metadata *m = r->op;
+    struct metadata_response *rsp = &m->rsp;
 
-    wire_defaults(&wire_metadata_response, &rsp);
-    fill_brokers(r, img, &rsp);
-    rsp.cluster_id = kstr_of(cluster_id(c));
-    rsp.controller_id = img->controller_id;
+    rsp->cluster_id = kstr_of(cluster_id(c));
+    rsp->controller_id = img->controller_id;
     if (q->include_cluster_authorized_operations)
-        rsp.cluster_authorized_operations = CLUSTER_OPERATIONS;
-    if (fill_topics(r, img, errs, &rsp))
-        request_reply(r, &rsp);
-    else
-        request_close(r, "a Metadata answer of more than 512 MiB was asked for");
+        rsp->cluster_authorized_operations = CLUSTER_OPERATIONS;
+    bool whole = fill_brokers(r, img, m) && fill_topics(r, img, m->errs, rsp);
     cluster_image_put(img);
+    if (whole)
+        return rsp;
+    *ret_why = "the Metadata answer it asked for is too large: ask for fewer topics at once";
+    return NULL;
+}
+
+static int64_t size_of_answer(struct request *r)
+{
+    const struct metadata_request *q = r->body;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    bool all = wants_all(r);
+    int64_t n = all ? (int64_t)img->n_topics : q->n_topics;
+
+    for (size_t i = 0; all && i < img->n_topics; i++)
+        n += img->topics[i]->n_partitions;
+    for (int32_t i = 0; !all && i < q->n_topics && n <= ON_LOOP_MAX; i++) {
+        const struct cluster_topic *t = find(img, &q->topics[i]);
+        n += t == NULL ? 0 : t->n_partitions;
+    }
+    cluster_image_put(img);
+    return n;
+}
+
+static void reply(struct request *r, const enum kerr *errs)
+{
+    struct metadata *m = arena_alloc(&r->arena, sizeof *m);
+    const char *why = NULL;
+
+    wire_defaults(&wire_metadata_response, &m->rsp);
+    m->errs = errs;
+    request_listener(r, &m->host, &m->port);
+    r->op = m;
+    if (size_of_answer(r) > ON_LOOP_MAX) {
+        request_answer_on_worker(r, answer);
+        return;
+    }
+    const void *rsp = answer(r, &why);
+    if (rsp != NULL)
+        request_reply(r, rsp);
+    else
+        request_close(r, why);
 }
 
 /* ---- creation ---- */

@@ -4,6 +4,8 @@
  * loop. A piece of a log in the answer is a plog_span: its bytes go by sendfile, and the span is
  * released when they are out or the connection is gone.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/server/server_int.h"
@@ -91,18 +93,99 @@ static void request_take_output(struct request *r, struct wire_out *out)
     wire_out_done(out);
 }
 
+bool request_answer_room(struct request *r, size_t n)
+{
+    if (n > REQUEST_ANSWER_BYTES_MAX - r->answer_bytes || !arena_try_reserve(&r->arena, n))
+        return false;
+    r->answer_bytes += n;
+    return true;
+}
+
+/* What was asked for came out too large, or with a string that the version has no room for: the client is told by
+ * losing its connection, and nobody else notices. */
+static void request_cannot_answer(struct request *r, int rc, const char *field)
+{
+    char why[160];
+    if (rc == -EMSGSIZE)
+        snprintf(why, sizeof why, "the answer to its %s request would pass %d bytes", r->api->name,
+                 REQUEST_ANSWER_BYTES_MAX);
+    else if (rc == -ENOMEM)
+        snprintf(why, sizeof why, "there is no memory for the answer to its %s request", r->api->name);
+    else
+        snprintf(why, sizeof why, "the answer to its %s request of version %d cannot carry %s", r->api->name,
+                 r->api_version, field == NULL ? "a field" : field);
+    if (r->unsent != NULL)
+        r->unsent(r);
+    request_close(r, why);
+}
+
+/* Any thread. 0, or why not, as wire_encode says it; *out is then empty. */
+static int request_encode(const struct request *r, const void *response, struct wire_out *out,
+                          const char **ret_field)
+{
+    *out = (struct wire_out){ .max_bytes = REQUEST_ANSWER_BYTES_MAX };
+    wire_response_header_write(r->api_key, r->api_version, r->correlation_id, out);
+    int rc = wire_encode(r->api->response, r->api_version, response, out, ret_field);
+    if (rc == 0 && out->b.n + out->gap_bytes > INT32_MAX)
+        rc = -EMSGSIZE;
+    if (rc < 0)
+        wire_out_done(out);
+    return rc;
+}
+
+static void request_reply_encoded(struct request *r, int rc, struct wire_out *out, const char *field)
+{
+    if (rc < 0) {
+        request_cannot_answer(r, rc, field);
+        return;
+    }
+    request_take_output(r, out);
+    request_end(r);
+}
+
 void request_reply(struct request *r, const void *response)
 {
-    struct wire_out out = { 0 };
+    struct wire_out out;
     const char *field = NULL;
-    wire_response_header_write(r->api_key, r->api_version, r->correlation_id, &out);
-    int rc = wire_encode(r->api->response, r->api_version, response, &out, &field);
-    if (rc < 0)
-        log_error("%s v%d: the answer's field %s does not fit this version", r->api->name, r->api_version,
-                  field == NULL ? "?" : field);
-    KCHECK(rc == 0);
-    request_take_output(r, &out);
-    request_end(r);
+    int rc = request_encode(r, response, &out, &field);
+    request_reply_encoded(r, rc, &out, field);
+}
+
+/* ---- answers that take long ---- */
+struct long_answer {
+    struct request *r;
+    struct job job;
+    request_answerer *answer;
+    const char *why; /* there is none */
+    struct wire_out out;
+    int rc; /* of encoding it */
+    const char *field;
+};
+
+static void long_answer_run(struct job *j)
+{
+    struct long_answer *la = container_of(j, struct long_answer, job);
+    const void *response = la->answer(la->r, &la->why);
+    if (response != NULL)
+        la->rc = request_encode(la->r, response, &la->out, &la->field);
+}
+
+static void long_answer_done(struct job *j)
+{
+    struct long_answer *la = container_of(j, struct long_answer, job);
+    if (la->why != NULL)
+        request_close(la->r, la->why);
+    else
+        request_reply_encoded(la->r, la->rc, &la->out, la->field);
+}
+
+void request_answer_on_worker(struct request *r, request_answerer *answer)
+{
+    struct long_answer *la = arena_alloc(&r->arena, sizeof *la);
+    la->r = r;
+    la->answer = answer;
+    la->job = (struct job){ .run = long_answer_run, .done = long_answer_done, .loop = r->loop };
+    workers_submit(r->broker->workers, &la->job);
 }
 
 void request_reply_raw(struct request *r, struct bytebuf *body)

@@ -14,6 +14,11 @@
 struct broker;
 struct session;
 
+/* No answer takes more than this, whatever a request of some bytes names: less than clients take at once (librdkafka's
+ * receive.message.max.bytes is 100,000,000), and a Metadata answer of 500,000 partitions fits. Pieces of logs do not
+ * count: they have a limit of their own, and take no memory. */
+enum { REQUEST_ANSWER_BYTES_MAX = 90 << 20 };
+
 struct request {
     struct broker *broker;
     struct session *session;
@@ -32,7 +37,10 @@ struct request {
     /* Set by a handler that waits for something that may not come: the broker is stopping, answer now with
      * what there is. NULL: the handler will answer by itself. */
     void (*finish)(struct request *r);
+    /* Set by a handler whose answer holds more than memory: the answer could not be sent, let go of it. */
+    void (*unsent)(struct request *r);
     void *op; /* the handler's own */
+    size_t answer_bytes; /* what request_answer_room gave */
     /* private: the session's queue, in order, and the answer until it is its turn */
     TAILQ_ENTRY(request) link;
     bool ended;
@@ -40,6 +48,19 @@ struct request {
     struct wire_gap *gaps;
     size_t n_gaps;
 };
+
+/* n more bytes for the answer, which are then there in the arena. False: it would pass REQUEST_ANSWER_BYTES_MAX, or
+ * memory is out. A handler whose answer may be larger than what was asked calls this before each thing that it adds,
+ * with all that the thing copies and its structs; on false the thing gets an error, is left out where the answer may
+ * be a part, or the request is closed. An answer that is too large all the same closes its connection. */
+bool request_answer_room(struct request *r, size_t n);
+
+/* Works the answer out and encodes it on a worker: for what may take longer than a reactor may wait
+ * (docs/ARCHITECTURE.md). answer(r) has the request, its body and arena for itself meanwhile, must not look at the
+ * session, and returns the response in the arena; NULL closes the connection with the line in *ret_why. Ends the
+ * request. */
+typedef const void *request_answerer(struct request *r, const char **ret_why);
+void request_answer_on_worker(struct request *r, request_answerer *answer);
 
 /* Exactly one of these ends the request and frees it. Replies leave in request order, whatever the order of
  * these calls. */

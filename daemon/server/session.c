@@ -19,6 +19,8 @@ enum {
     /* A session is not read any further while so much of it is under way: */
     REQUEST_BYTES_MAX = 32 * 1024 * 1024, /* frames received, */
     OUTPUT_BYTES_MAX = 8 * 1024 * 1024,   /* answers that its client does not take */
+    DECODED_SMALL_BYTES = 64 * 1024,      /* see reserve_for_handler */
+    HANDLER_FACTOR = 8,
 };
 
 /* ---- back-pressure ---- */
@@ -149,6 +151,23 @@ static const struct api *read_header(struct request *r, struct slice *ret_body)
     return a;
 }
 
+static void refuse_body(struct request *r, int rc)
+{
+    const char *what = rc == -EMSGSIZE ? "names too many things at once"
+                       : rc == -ENOMEM ? "finds no memory"
+                                       : "is malformed";
+    request_close(r, arena_printf(&r->arena, "the body of a %s request, version %d, %s", r->api->name,
+                                  r->api_version, what));
+}
+
+/* A handler takes memory in proportion to what was decoded (the structs of its answer, its own of each thing named).
+ * Where that is much it is had now or the request fails. */
+static bool reserve_for_handler(struct request *r)
+{
+    size_t n = r->arena.used_bytes;
+    return n <= DECODED_SMALL_BYTES || arena_try_reserve(&r->arena, HANDLER_FACTOR * n);
+}
+
 static void session_handle(struct session *s, struct rcbuf *frame)
 {
     struct request *r = request_new(s, frame);
@@ -161,9 +180,11 @@ static void session_handle(struct session *s, struct rcbuf *frame)
     if (a == NULL)
         return;
     void *decoded = arena_alloc(&r->arena, wire_msg_size(r->api->request));
-    if (wire_decode_request(r->api->request, r->api_version, body, &r->arena, decoded) < 0) {
-        request_close(r, arena_printf(&r->arena, "the body of a %s request, version %d, is malformed",
-                                      r->api->name, r->api_version));
+    int rc = wire_decode_request(r->api->request, r->api_version, body, &r->arena, decoded);
+    if (rc == 0 && !reserve_for_handler(r))
+        rc = -ENOMEM;
+    if (rc < 0) {
+        refuse_body(r, rc);
         return;
     }
     r->body = decoded;

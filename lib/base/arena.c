@@ -34,13 +34,25 @@ void arena_done(struct arena *a)
     arena_init(a);
 }
 
-static struct arena_block *arena_grow(struct arena *a, size_t n)
+/* A block with room for n; NULL when get finds no memory. */
+static struct arena_block *arena_block_new(size_t n, void *get(size_t bytes))
 {
     size_t cap = MAX(n, (size_t)ARENA_BLOCK_BYTES - sizeof(struct arena_block));
-    struct arena_block *b = xmalloc(sizeof *b + cap);
+    struct arena_block *b = get(sizeof *b + cap);
 
+    if (b == NULL)
+        return NULL;
     b->used = 0;
     b->cap = cap;
+    return b;
+}
+
+static struct arena_block *arena_grow(struct arena *a, size_t n, void *get(size_t bytes))
+{
+    struct arena_block *b = arena_block_new(n, get);
+
+    if (b == NULL)
+        return NULL;
     if (a->head != NULL && n > ARENA_BLOCK_BYTES / 2) {     /* a big one must not waste the current block */
         b->next = a->head->next;
         a->head->next = b;
@@ -51,18 +63,47 @@ static struct arena_block *arena_grow(struct arena *a, size_t n)
     return b;
 }
 
-void *arena_alloc(struct arena *a, size_t n)
+static size_t arena_round(size_t n)
 {
-    KCHECK(n <= SIZE_MAX - ARENA_ALIGN);
-    n = (n + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    KCHECK(n <= SIZE_MAX / 2);
+    return (n + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+}
 
+static inline void *arena_take(struct arena *a, size_t n, void *get(size_t bytes))
+{
+    n = arena_round(n);
     struct arena_block *b = a->head;
     if (b == NULL || b->cap - b->used < n)
-        b = arena_grow(a, n);
+        b = arena_grow(a, n, get);
+    if (b == NULL)
+        return NULL;
     void *p = b->data + b->used;
     b->used += n;
     a->used_bytes += n;
     return memset(p, 0, n);
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    return arena_take(a, n, xmalloc);
+}
+
+void *arena_try_alloc(struct arena *a, size_t n)
+{
+    return arena_take(a, n, x_try_malloc);
+}
+
+bool arena_try_reserve(struct arena *a, size_t n)
+{
+    n = arena_round(n);
+    if (a->head != NULL && a->head->cap - a->head->used >= n)
+        return true;
+    struct arena_block *b = arena_block_new(n, x_try_malloc);
+    if (b == NULL)
+        return false;
+    b->next = a->head;
+    a->head = b;
+    return true;
 }
 
 void *arena_array(struct arena *a, size_t n, size_t size)

@@ -6,6 +6,7 @@
 #ifndef KLOG_BASE_ARENA_H
 #define KLOG_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,9 @@ struct arena {
 void arena_init(struct arena *a);
 void arena_done(struct arena *a);          /* frees everything; the arena can be used again */
 void *arena_alloc(struct arena *a, size_t n);              /* aligned to 16, zeroed, never NULL */
+void *arena_try_alloc(struct arena *a, size_t n);          /* the same; NULL when there is no memory */
+/* Makes sure that allocations of n bytes together will be had. False when there is no memory. */
+bool arena_try_reserve(struct arena *a, size_t n);
 void *arena_array(struct arena *a, size_t n, size_t size); /* zeroed; overflow is checked */
 void *arena_dup(struct arena *a, const void *p, size_t n);
 char *arena_strdup(struct arena *a, const char *s);

@@ -25,6 +25,21 @@ uint8_t *bytebuf_room(struct bytebuf *b, size_t n)
     return b->p + b->n;
 }
 
+bool bytebuf_try_room(struct bytebuf *b, size_t n)
+{
+    if (b->cap - b->n >= n)
+        return true;
+    if (n > SIZE_MAX / 2 - b->n)
+        return false;
+    size_t cap = MAX(b->n + n, MAX(b->cap + b->cap / 2, (size_t)64));
+    uint8_t *p = x_try_realloc(b->p, cap);
+    if (p == NULL)
+        return false;
+    b->cap = cap;
+    b->p = p;
+    return true;
+}
+
 uint8_t *bytebuf_extend(struct bytebuf *b, size_t n)
 {
     uint8_t *p = bytebuf_room(b, n);
@@ -80,6 +95,20 @@ struct rcbuf *rcbuf_new(size_t cap)
     b->n = 0;
     b->cap = cap;
     b->p = xmalloc(cap);
+    return b;
+}
+
+struct rcbuf *rcbuf_try_new(size_t cap)
+{
+    uint8_t *p = x_try_malloc(MAX(cap, (size_t)1));
+
+    if (p == NULL)
+        return NULL;
+    struct rcbuf *b = xmalloc(sizeof *b);
+    atomic_init(&b->refs, 1);
+    b->n = 0;
+    b->cap = cap;
+    b->p = p;
     return b;
 }
 

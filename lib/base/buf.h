@@ -8,6 +8,7 @@
 #define KLOG_BASE_BUF_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct bytebuf {
 
 void bytebuf_done(struct bytebuf *b);                      /* frees; empty and usable again */
 uint8_t *bytebuf_room(struct bytebuf *b, size_t n);        /* at least n writable bytes at p + n */
+bool bytebuf_try_room(struct bytebuf *b, size_t n);        /* the same; false when there is no memory */
 uint8_t *bytebuf_extend(struct bytebuf *b, size_t n);      /* appends n bytes of garbage, returns them */
 void bytebuf_add(struct bytebuf *b, const void *p, size_t n);
 void bytebuf_adds(struct bytebuf *b, const char *s);
@@ -36,6 +38,7 @@ struct rcbuf {
 };
 
 struct rcbuf *rcbuf_new(size_t cap);                       /* one reference, n = 0 */
+struct rcbuf *rcbuf_try_new(size_t cap);                   /* NULL when there is no memory */
 struct rcbuf *rcbuf_take(struct bytebuf *b);               /* takes the bytes over, leaves b empty */
 struct rcbuf *rcbuf_ref(struct rcbuf *b);
 void rcbuf_unref(struct rcbuf *b);                         /* NULL is fine */

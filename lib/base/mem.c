@@ -3,48 +3,138 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/attr.h"
 #include "lib/base/check.h"
+#include "lib/base/log.h"
 #include "lib/base/slice.h"
 
-static void *need(void *p, size_t n)
+/* ---- the reserve ---- */
+
+static _Atomic(void *) reserve;     /* NULL: given away, or none is kept */
+static atomic_size_t reserve_bytes; /* 0: none is kept */
+
+/* malloc and free in one breath are taken for nothing by the compiler: what is kept has to be seen. */
+static void *reserve_get(size_t n)
 {
-    KCHECK(p != NULL || n == 0);
+    void *p = malloc(n);
+
+    if (p != NULL)
+        memset(p, 0xa5, n);
+    return p;
+}
+
+void mem_keep_reserve(size_t n)
+{
+    atomic_store(&reserve_bytes, n);
+    atomic_store(&reserve, reserve_get(n));
+}
+
+/* Gives the reserve away. False: there is none. */
+static bool reserve_spend(void)
+{
+    void *p = atomic_exchange(&reserve, NULL);
+
+    free(p);
+    return p != NULL;
+}
+
+bool mem_is_short(void)
+{
+    size_t n = atomic_load_explicit(&reserve_bytes, memory_order_relaxed);
+
+    if (likely(n == 0 || atomic_load_explicit(&reserve, memory_order_relaxed) != NULL))
+        return false;
+    void *p = reserve_get(n), *nothing = NULL;
+    if (p != NULL && !atomic_compare_exchange_strong(&reserve, &nothing, p))
+        free(p); /* another thread was faster */
+    return p == NULL;
+}
+
+/* ---- sizes of outsiders ---- */
+
+void *x_try_malloc(size_t n)
+{
+    return mem_is_short() ? NULL : malloc(n);
+}
+
+void *x_try_realloc(void *p, size_t n)
+{
+    return mem_is_short() ? NULL : realloc(p, n);
+}
+
+/* ---- the process's own ---- */
+
+NORETURN COLD static void out_of_memory(size_t n)
+{
+    log_error("out of memory: %zu bytes could not be had; give this machine, or this process (ulimit -v, "
+              "MemoryMax), more of it",
+              n);
+    abort();
+}
+
+static void *again(void *p, size_t n)
+{
+    reserve_spend();
+    p = realloc(p, n);
+    if (p == NULL && n > 0)
+        out_of_memory(n);
     return p;
 }
 
 void *xmalloc(size_t n)
 {
-    return need(malloc(n), n);
+    void *p = malloc(n);
+
+    return likely(p != NULL || n == 0) ? p : again(NULL, n);
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-    return need(calloc(n, size), n * size);
+    void *p = calloc(n, size);
+
+    if (likely(p != NULL || n == 0 || size == 0))
+        return p;
+    size_t bytes;
+    KCHECK(!__builtin_mul_overflow(n, size, &bytes));
+    return memset(again(NULL, bytes), 0, bytes);
 }
 
 void *xrealloc(void *p, size_t n)
 {
-    return need(realloc(p, n), n);
+    void *q = realloc(p, n);
+
+    return likely(q != NULL || n == 0) ? q : again(p, n);
 }
 
 void *xreallocarray(void *p, size_t n, size_t size)
 {
-    return need(reallocarray(p, n, size), n * size);
+    size_t bytes;
+
+    KCHECK(!__builtin_mul_overflow(n, size, &bytes));
+    return xrealloc(p, bytes);
 }
 
 char *xstrdup(const char *s)
 {
-    return need(strdup(s), 1);
+    size_t n = strlen(s) + 1;
+
+    return memcpy(xmalloc(n), s, n);
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-    return need(strndup(s, n), 1);
+    n = strnlen(s, n);
+    char *copy = xmalloc(n + 1);
+
+    memcpy(copy, s, n);
+    copy[n] = '\0';
+    return copy;
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -55,7 +145,8 @@ char *xasprintf(const char *fmt, ...)
     va_start(ap, fmt);
     int n = vasprintf(&s, fmt, ap);
     va_end(ap);
-    KCHECK(n >= 0);
+    if (n < 0)
+        out_of_memory(strlen(fmt));
     return s;
 }
 
@@ -71,5 +162,5 @@ void closep(int *fd)
 
 char *kstr_dup(struct kstr s)
 {
-    return s.n < 0 ? NULL : strndup(s.n > 0 ? s.p : "", (size_t)s.n);
+    return s.n < 0 ? NULL : xstrndup(s.n > 0 ? s.p : "", (size_t)s.n);
 }

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocation that cannot fail quietly. Sizes that come from outside are checked
- * against limits before they get here, so running out is the machine's end, not
- * a request's error: xmalloc and friends abort with a message.
+ * Allocation. What an outsider sized (a frame, a decoded request, an answer) is asked for with the x_try
+ * functions, which return NULL: running out is then that request's error. What the process needs for itself
+ * comes from xmalloc and friends, which say that memory is out and abort.
+ *
+ * A process that must go on may keep a reserve: the first of its own small things that finds no memory gets
+ * the reserve's, and the x_try functions fail until there is enough to fill it again.
  */
 #ifndef KLOG_BASE_MEM_H
 #define KLOG_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "lib/base/attr.h"
+
+/* NULL when there is no memory. Any thread. */
+void *x_try_malloc(size_t n);
+void *x_try_realloc(void *p, size_t n); /* on failure p stays as it was */
+
+/* Keeps n bytes for a moment of shortage. Once, at the start. */
+void mem_keep_reserve(size_t n);
+/* The reserve is given away and could not be filled again yet. */
+bool mem_is_short(void);
 
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);              /* checks n * size for overflow */

@@ -3,7 +3,8 @@
  * Bytes -> message. Pure; any thread. The input is never trusted:
  *
  * D1. No memory is reserved for a count before the bytes that are left could hold that many elements.
- * D2. A message takes at most WIRE_DECODED_MAX_BYTES of the arena, however small its elements are.
+ * D2. An answer takes at most WIRE_DECODED_MAX_BYTES of the arena, a request WIRE_REQUEST_DECODED_MAX_BYTES,
+ *     however small its elements are.
  * D3. A message fills its input to the last byte, and a tagged field fills its size.
  * D4. Tags ascend; a tag that the version does not know is skipped.
  */
@@ -16,14 +17,19 @@
 
 /* The smallest elements are 2 bytes on the wire and some 50 in memory: without a limit of its own a frame of
  * 100 MB could ask for gigabytes. 200,000 partitions in a Metadata response take about 25 MB. */
-enum { WIRE_DECODED_MAX_BYTES = 256 << 20 };
+enum {
+    WIRE_DECODED_MAX_BYTES = 256 << 20,
+    WIRE_REQUEST_DECODED_MAX_BYTES = 32 << 20, /* a Fetch that names 200,000 partitions takes 13 MB */
+    SMALL_ARRAY_BYTES = 2048,                  /* a larger one may fail for want of memory */
+};
 
 struct decoder {
     struct rd r;
     struct arena *arena;
-    size_t room_bytes; /* left of WIRE_DECODED_MAX_BYTES */
+    size_t room_bytes; /* left of what the message may take */
     int version;
     bool flexible;
+    int why; /* -ENOMEM, -EMSGSIZE: what made the input bad was not the input alone */
 };
 
 static void decode_struct(struct decoder *d, const struct wire_struct *s, void *ret);
@@ -124,14 +130,26 @@ static size_t elem_min_bytes(const struct decoder *d, const struct wire_field *f
     }
 }
 
+static void *decode_refuse(struct decoder *d, int why)
+{
+    d->why = why;
+    rd_fail(&d->r);
+    return NULL;
+}
+
 /* Room for n elements, each at its default; NULL (and failed) when there cannot be that many. */
 static char *decode_reserve(struct decoder *d, const struct wire_field *f, int32_t n)
 {
-    if (unlikely((size_t)n > rd_left(&d->r) / elem_min_bytes(d, f) || (size_t)n > d->room_bytes / f->size)) {
+    if (unlikely((size_t)n > rd_left(&d->r) / elem_min_bytes(d, f))) {
         rd_fail(&d->r);
         return NULL;
     }
-    d->room_bytes -= (size_t)n * f->size;
+    if (unlikely((size_t)n > d->room_bytes / f->size))
+        return decode_refuse(d, -EMSGSIZE);
+    size_t bytes = (size_t)n * f->size;
+    if (unlikely(bytes > SMALL_ARRAY_BYTES && !arena_try_reserve(d->arena, bytes)))
+        return decode_refuse(d, -ENOMEM);
+    d->room_bytes -= bytes;
     if (f->elem == WIRE_STRUCT)
         return wire_struct_new(d->arena, f->sub, (size_t)n);
     return arena_array(d->arena, (size_t)n, f->size);
@@ -206,29 +224,32 @@ static void decode_struct(struct decoder *d, const struct wire_struct *s, void *
         decode_tags(d, s, ret);
 }
 
-static bool decode_message(const struct wire_message *m, int version, struct slice in, struct arena *a,
-                           void *ret, size_t *ret_left)
+/* 0 with what is left of the input; -EBADMSG, -EMSGSIZE, -ENOMEM. */
+static int decode_message(const struct wire_message *m, int version, struct slice in, size_t max_bytes,
+                          struct arena *a, void *ret, size_t *ret_left)
 {
     KCHECK(version >= m->min_version && version <= m->max_version);
 
     struct decoder d = {
         .r = rd_of(in),
         .arena = a,
-        .room_bytes = WIRE_DECODED_MAX_BYTES,
+        .room_bytes = max_bytes,
         .version = version,
         .flexible = version >= m->flexible_version,
+        .why = -EBADMSG,
     };
     wire_defaults(m, ret);
     decode_struct(&d, m->body, ret);
     *ret_left = rd_left(&d.r);
-    return !d.r.bad;
+    return d.r.bad ? d.why : 0;
 }
 
 int wire_decode(const struct wire_message *m, int version, struct slice in, struct arena *a, void *ret)
 {
     size_t left;
+    int rc = decode_message(m, version, in, WIRE_DECODED_MAX_BYTES, a, ret, &left);
 
-    return decode_message(m, version, in, a, ret, &left) && left == 0 ? 0 : -EBADMSG;
+    return rc == 0 && left > 0 ? -EBADMSG : rc;
 }
 
 int wire_decode_request(const struct wire_message *m, int version, struct slice in, struct arena *a,
@@ -236,5 +257,5 @@ int wire_decode_request(const struct wire_message *m, int version, struct slice 
 {
     size_t left;
 
-    return decode_message(m, version, in, a, ret, &left) ? 0 : -EBADMSG;
+    return decode_message(m, version, in, WIRE_REQUEST_DECODED_MAX_BYTES, a, ret, &left);
 }

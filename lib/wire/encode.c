@@ -5,6 +5,7 @@
  * E1. What a version cannot carry is refused by name, not dropped, unless the schema calls it ignorable.
  * E2. Records in a file are not copied: the encoder writes their length, leaves a gap and says where.
  * E3. A refused message leaves the output as it was.
+ * E4. The output grows to max_bytes and no further, and there may be no memory for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +16,13 @@
 #include "lib/wire/engine.h"
 #include "lib/wire/wr.h"
 
+/* Between two looks at the room that is left an encoder writes the plain fields of one struct. */
+enum { FIELDS_BYTES = 512 };
+
 struct encoder {
     struct wire_out *out;
     const char *bad_field; /* the first that could not be encoded; NULL: all is well */
+    int why;               /* -EPROTO, -EMSGSIZE, -ENOMEM */
     int version;
     bool flexible;
 };
@@ -26,8 +31,27 @@ static void encode_struct(struct encoder *e, const struct wire_struct *s, const 
 
 static void refuse(struct encoder *e, const struct wire_field *f)
 {
-    if (e->bad_field == NULL)
-        e->bad_field = f->name;
+    if (e->bad_field != NULL)
+        return;
+    e->bad_field = f->name;
+    e->why = -EPROTO;
+}
+
+/* Room for n bytes and some fields; false: refused, since it would be too much or memory is out. */
+static bool encode_room(struct encoder *e, const struct wire_field *f, size_t n)
+{
+    struct wire_out *o = e->out;
+
+    if (likely(o->b.cap - o->b.n >= n + FIELDS_BYTES && (o->max_bytes == 0 || o->b.n + n <= o->max_bytes)))
+        return true;
+    int why = o->max_bytes > 0 && o->b.n + n > o->max_bytes  ? -EMSGSIZE
+              : !bytebuf_try_room(&o->b, n + FIELDS_BYTES) ? -ENOMEM
+                                                             : 0;
+    if (why == 0)
+        return true;
+    refuse(e, f);
+    e->why = why;
+    return false;
 }
 
 /* The length or count of a value, n < 0 for null. False: refused. */
@@ -51,7 +75,7 @@ static bool encode_length(struct encoder *e, const struct wire_field *f, bool wi
 static void encode_kstr(struct encoder *e, const struct wire_field *f, bool wide, bool null_ok,
                         const struct kstr *s)
 {
-    if (encode_length(e, f, wide, null_ok, s->n) && s->n > 0)
+    if (encode_length(e, f, wide, null_ok, s->n) && s->n > 0 && encode_room(e, f, (size_t)s->n))
         wr_bytes(&e->out->b, s->p, (size_t)s->n);
 }
 
@@ -68,10 +92,10 @@ static void encode_records(struct encoder *e, const struct wire_field *f, bool n
 {
     if (!encode_length(e, f, true, null_ok, r->n) || r->n <= 0)
         return;
-    if (r->p != NULL)
-        wr_bytes(&e->out->b, r->p, (size_t)r->n);
-    else
+    if (r->p == NULL)
         gap_add(e->out, r->n, r->ext);
+    else if (encode_room(e, f, (size_t)r->n))
+        wr_bytes(&e->out->b, r->p, (size_t)r->n);
 }
 
 /* A value of any type but an array. */
@@ -123,7 +147,7 @@ static void encode_array(struct encoder *e, const struct wire_field *f, const vo
 
     if (!encode_length(e, f, true, e->version >= f->null_from, n))
         return;
-    for (int32_t i = 0; i < n && e->bad_field == NULL; i++)
+    for (int32_t i = 0; i < n && e->bad_field == NULL && encode_room(e, f, 0); i++)
         encode_value(e, f, f->elem, false, p + (size_t)i * f->size);
 }
 
@@ -202,7 +226,7 @@ int wire_encode(const struct wire_message *m, int version, const void *msg, stru
     out->gap_bytes = gap_bytes;
     if (ret_field != NULL)
         *ret_field = e.bad_field;
-    return -EPROTO;
+    return e.why;
 }
 
 void wire_out_done(struct wire_out *o)

@@ -46,7 +46,8 @@ const struct wire_api *wire_api_at(size_t i);      /* i-th in the table; NULL pa
  * short, trailing bytes, a count larger than the bytes that are left, a null where none is allowed. */
 int wire_decode(const struct wire_message *m, int version, struct slice in, struct arena *a, void *ret);
 /* The same for what a client sent, whose trailing bytes are ignored, as Kafka's brokers ignore them: librdkafka
- * (2.15) leaves three behind a Metadata request of version 9 and later for all topics. */
+ * (2.15) leaves three behind a Metadata request of version 9 and later for all topics. -EMSGSIZE: decoded it would
+ * take too much memory; -ENOMEM: there is none. */
 int wire_decode_request(const struct wire_message *m, int version, struct slice in, struct arena *a,
                         void *ret);
 
@@ -60,10 +61,12 @@ struct wire_out {
     struct wire_gap *gaps;
     size_t n_gaps;
     size_t gap_bytes;
+    size_t max_bytes; /* b grows to this; 0: as far as it must */
 };
 void wire_out_done(struct wire_out *o);
 /* Appends the encoded body. Fields outside the version must have their defaults unless the schema calls them
- * ignorable: returns -EPROTO and the name of the field in *ret_field (may be NULL) otherwise. */
+ * ignorable: returns -EPROTO and the name of the field in *ret_field (may be NULL) otherwise. -EMSGSIZE: it would pass
+ * out->max_bytes; -ENOMEM: there is no memory for it. */
 int wire_encode(const struct wire_message *m, int version, const void *msg, struct wire_out *out,
                 const char **ret_field);
 void wire_defaults(const struct wire_message *m, void *msg); /* sets every field to its default */

@@ -99,6 +99,7 @@ SYSTEM_TESTS += \
     %D%/341-group-rebalances.t \
     %D%/342-committed-positions.t \
     %D%/343-fetch-sessions.t \
+    %D%/360-answers-have-a-limit.t \
     %D%/380-data-of-earlier-versions.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \

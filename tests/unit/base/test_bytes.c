@@ -119,6 +119,37 @@ static void a_byte_buffer_gives_back_what_was_added(void **state)
     bytebuf_done(&b);
 }
 
+static void an_arena_has_what_was_reserved(void **state)
+{
+    (void)state;
+    struct arena a;
+    enum { N = 100000 };
+
+    arena_init(&a);
+    assert_false(arena_try_reserve(&a, SIZE_MAX / 4));
+    assert_null(arena_try_alloc(&a, SIZE_MAX / 4));
+    assert_int_equal(a.used_bytes, 0);
+    assert_true(arena_try_reserve(&a, N));
+    const uint8_t *first = arena_alloc(&a, N / 2), *second = arena_alloc(&a, N / 2);
+    assert_ptr_equal(second, first + N / 2);
+    arena_done(&a);
+}
+
+static void what_cannot_be_had_is_an_error_and_no_end(void **state)
+{
+    (void)state;
+    struct bytebuf b = { 0 };
+
+    bytebuf_add(&b, "kept", 4);
+    assert_false(bytebuf_try_room(&b, SIZE_MAX / 4));
+    assert_false(bytebuf_try_room(&b, SIZE_MAX - 2));
+    assert_memory_equal(b.p, "kept", 4);
+    assert_null(rcbuf_try_new(SIZE_MAX / 4));
+    assert_true(bytebuf_try_room(&b, 100));
+    assert_true(b.cap - b.n >= 100);
+    bytebuf_done(&b);
+}
+
 static void error_codes_have_names_and_errnos(void **state)
 {
     (void)state;
@@ -141,6 +172,8 @@ int main(void)
         cmocka_unit_test(uuids_round_trip_as_text),
         cmocka_unit_test(an_arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(a_byte_buffer_gives_back_what_was_added),
+        cmocka_unit_test(an_arena_has_what_was_reserved),
+        cmocka_unit_test(what_cannot_be_had_is_an_error_and_no_end),
         cmocka_unit_test(error_codes_have_names_and_errnos),
     };
     return RUN(tests);

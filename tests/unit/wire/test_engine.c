@@ -211,7 +211,7 @@ static void a_large_message_of_small_elements_takes_bounded_memory(void **state)
 
     put_be32(bytebuf_extend(&b, 4), TOPICS);
     memset(bytebuf_extend(&b, 2 * (size_t)TOPICS), 0, 2 * (size_t)TOPICS);
-    assert_int_equal(wire_decode(&wire_metadata_request, 1, slice_of(b.p, b.n), &arena, &ret), -EBADMSG);
+    assert_int_equal(wire_decode(&wire_metadata_request, 1, slice_of(b.p, b.n), &arena, &ret), -EMSGSIZE);
     assert_int_equal(arena.used_bytes, 0);
     bytebuf_done(&b);
 }
@@ -285,6 +285,37 @@ static void encoding_refuses_what_the_version_cannot_carry(void **state)
     assert_int_equal(wire_encode(&wire_delete_topics_request, 5, &dt, &out, &field), -EPROTO);
     assert_string_equal(field, "topics");
     wire_out_done(&out);
+}
+
+static void encoding_stops_at_the_limit_of_the_output(void **state)
+{
+    (void)state;
+    enum { NAME_BYTES = 1000, N = 100 };
+    static char name[NAME_BYTES];
+    struct delete_topics_response_responses topics[N];
+    struct delete_topics_response rsp;
+    const char *field = NULL;
+
+    memset(name, 'n', sizeof name);
+    wire_defaults(&wire_delete_topics_response, &rsp);
+    rsp.responses = topics;
+    rsp.n_responses = N;
+    for (int i = 0; i < N; i++)
+        topics[i] = (struct delete_topics_response_responses){ .name = kstr_bytes(name, NAME_BYTES),
+                                                               .error_message = KSTR_NULL };
+    struct wire_out whole = { 0 };
+    assert_int_equal(wire_encode(&wire_delete_topics_response, 1, &rsp, &whole, &field), 0);
+    assert_int_equal(whole.b.n, 4 + 4 + N * (2 + NAME_BYTES + 2));
+
+    struct wire_out fits = { .max_bytes = whole.b.n }, small = { .max_bytes = whole.b.n / 2 };
+    assert_int_equal(wire_encode(&wire_delete_topics_response, 1, &rsp, &fits, &field), 0);
+    bytebuf_add(&small.b, "kept", 4);
+    assert_int_equal(wire_encode(&wire_delete_topics_response, 1, &rsp, &small, &field), -EMSGSIZE);
+    assert_int_equal(small.b.n, 4);
+    assert_true(small.b.cap < whole.b.n);
+    wire_out_done(&whole);
+    wire_out_done(&fits);
+    wire_out_done(&small);
 }
 
 static void encoding_drops_ignorable_fields(void **state)
@@ -458,6 +489,7 @@ int main(void)
         T(null_is_refused_where_the_version_does_not_allow_it),
         T(a_field_outside_the_version_reads_as_its_default),
         T(encoding_refuses_what_the_version_cannot_carry),
+        T(encoding_stops_at_the_limit_of_the_output),
         T(encoding_drops_ignorable_fields),
         T(encoding_refuses_null_and_a_string_too_long_for_its_length),
         T(unknown_tags_are_skipped_and_wrong_ones_refused),
