@@ -171,6 +171,7 @@ static void ends_send(struct mount *m, struct ends_item *items, size_t n, int32_
     c->call = (struct client_call){ .target = broker < 0 ? TARGET_LEADER : TARGET_BROKER,
                                     .broker_id = broker,
                                     .topic = pfile_topic(c->files[0]),
+                                    .topic_id = c->files[0]->key.topic->id,
                                     .partition = pfile_partition(c->files[0]),
                                     .request = &wire_klog_stat_request,
                                     .body = &c->body,

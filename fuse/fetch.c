@@ -132,6 +132,7 @@ static void fetch_send(struct fetch *x)
         return;
     }
     x->fetch = (struct client_fetch){ .topic = pfile_topic(x->file),
+                                      .topic_id = x->file->key.topic->id,
                                       .partition = pfile_partition(x->file),
                                       .offset = x->offset,
                                       .max_bytes = x->max_bytes,
@@ -181,11 +182,13 @@ static void find_ask(struct fetch *x, int8_t by, int64_t value, found_fn *cb)
 {
     wire_defaults(&wire_klog_find_text_request, &x->find_body);
     x->find_body.topic = kstr_of(pfile_topic(x->file));
+    x->find_body.topic_id = x->file->key.topic->id;
     x->find_body.partition = pfile_partition(x->file);
     x->find_body.by = by;
     x->find_body.value = value;
     x->find = (struct client_call){ .target = TARGET_LEADER,
                                     .topic = pfile_topic(x->file),
+                                    .topic_id = x->file->key.topic->id,
                                     .partition = pfile_partition(x->file),
                                     .request = &wire_klog_find_text_request,
                                     .body = &x->find_body,

@@ -381,6 +381,7 @@ static void part_send(struct append *ap, const struct producer_record *records, 
     p->ap = ap;
     p->n = (int32_t)n;
     p->send = (struct producer_send){ .topic = pfile_topic(ap->file),
+                                      .topic_id = ap->file->key.topic->id,
                                       .partition = pfile_partition(ap->file),
                                       .records = records,
                                       .n_records = (int32_t)n,

@@ -202,6 +202,7 @@ void part_fetch(struct reader_part *p)
     p->fetching = true;
     p->stale = false;
     p->fetch = (struct client_fetch){ .topic = pfile_topic(p->file),
+                                      .topic_id = p->file->key.topic->id,
                                       .partition = pfile_partition(p->file),
                                       .offset = p->next,
                                       .max_bytes = PART_FETCH_BYTES,

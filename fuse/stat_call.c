@@ -5,26 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_places(const char *topic_a, int32_t a, const char *topic_b, int32_t b)
+struct place { /* of one partition in question and answer */
+    const char *topic;
+    struct uuid topic_id;
+    int32_t partition;
+};
+
+static struct place place_of(const struct pfile *f)
 {
-    int d = strcmp(topic_a, topic_b);
-    return d != 0 ? d : (a > b) - (a < b);
+    return (struct place){ pfile_topic(f), f->key.topic->id, pfile_partition(f) };
+}
+
+/* A topic and the one that was made anew under its name may both be in one question. */
+static int compare_places(const struct place *a, const struct place *b)
+{
+    int d = strcmp(a->topic, b->topic);
+    if (d == 0)
+        d = memcmp(&a->topic_id, &b->topic_id, sizeof a->topic_id);
+    return d != 0 ? d : (a->partition > b->partition) - (a->partition < b->partition);
 }
 
 static int compare_files(const void *x, const void *y)
 {
-    const struct pfile *a = *(struct pfile *const *)x, *b = *(struct pfile *const *)y;
-    return compare_places(pfile_topic(a), pfile_partition(a), pfile_topic(b), pfile_partition(b));
+    struct place a = place_of(*(struct pfile *const *)x), b = place_of(*(struct pfile *const *)y);
+    return compare_places(&a, &b);
 }
 
 static struct klog_stat_request_topics *topic_for(struct klog_stat_request *req, struct arena *a,
-                                                  const char *name, size_t partitions_max)
+                                                  const struct topic *of, size_t partitions_max)
 {
     struct klog_stat_request_topics *t = req->n_topics > 0 ? &req->topics[req->n_topics - 1] : NULL;
-    if (t != NULL && kstr_eqz(t->name, name))
+    if (t != NULL && kstr_eqz(t->name, of->name) && uuid_eq(&t->topic_id, &of->id))
         return t;
     t = &req->topics[req->n_topics++];
-    t->name = kstr_of(name);
+    t->name = kstr_of(of->name);
+    t->topic_id = of->id;
     t->partitions = arena_array(a, partitions_max, sizeof *t->partitions);
     return t;
 }
@@ -37,7 +52,7 @@ void stat_build(struct arena *a, struct pfile **files, size_t n, int32_t max_wai
     ret->max_wait_ms = max_wait_ms;
     ret->topics = arena_array(a, n, sizeof *ret->topics);
     for (size_t i = 0; i < n; i++) {
-        struct klog_stat_request_topics *t = topic_for(ret, a, pfile_topic(files[i]), n - i);
+        struct klog_stat_request_topics *t = topic_for(ret, a, files[i]->key.topic, n - i);
         struct klog_stat_request_partitions *p = &t->partitions[t->n_partitions++];
         p->index = pfile_partition(files[i]);
         p->known_end_offset = known ? files[i]->watched_end : -1;
@@ -45,12 +60,13 @@ void stat_build(struct arena *a, struct pfile **files, size_t n, int32_t max_wai
 }
 
 /* The file for a place in the answer; files are sorted. */
-static struct pfile *file_at(struct pfile **files, size_t n, const char *topic, int32_t partition)
+static struct pfile *file_at(struct pfile **files, size_t n, const struct place *at)
 {
     size_t low = 0, high = n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int d = compare_places(topic, partition, pfile_topic(files[mid]), pfile_partition(files[mid]));
+        struct place here = place_of(files[mid]);
+        int d = compare_places(at, &here);
         if (d == 0)
             return files[mid];
         if (d < 0)
@@ -85,7 +101,8 @@ void stat_each(const struct klog_stat_response *resp, struct pfile **files, size
         const struct klog_stat_response_topics *t = &resp->topics[i];
         char *name = kstr_dup(t->name);
         for (int32_t j = 0; name != NULL && j < t->n_partitions; j++) {
-            struct pfile *file = file_at(files, n, name, t->partitions[j].index);
+            struct place at = { name, t->topic_id, t->partitions[j].index };
+            struct pfile *file = file_at(files, n, &at);
             struct ends e = ends_of(&t->partitions[j]);
             enum kerr err = t->partitions[j].error_code;
             if (file != NULL)

@@ -274,6 +274,7 @@ static void poll_send(struct watch *w, struct pfile *first)
     p->sent_ns = clock_mono_ns();
     p->call = (struct client_call){ .target = TARGET_LEADER,
                                     .topic = pfile_topic(first),
+                                    .topic_id = first->key.topic->id,
                                     .partition = pfile_partition(first),
                                     .request = &wire_klog_stat_request,
                                     .body = &p->body,

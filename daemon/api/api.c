@@ -11,7 +11,7 @@
 
 static const struct api apis[] = {
     /* sorted by key */
-    { API_PRODUCE, 0, 11, handle_produce },
+    { API_PRODUCE, 0, 13, handle_produce },
     { API_FETCH, 4, 16, handle_fetch },
     { API_LIST_OFFSETS, 0, 9, handle_list_offsets },
     { API_METADATA, 0, 12, handle_metadata },
@@ -39,8 +39,8 @@ static const struct api apis[] = {
     { API_LIST_PARTITION_REASSIGNMENTS, 0, 0, handle_list_partition_reassignments },
     { API_OFFSET_DELETE, 0, 0, handle_offset_delete },
     { API_DESCRIBE_CLUSTER, 0, 1, handle_describe_cluster },
-    { API_KLOG_STAT, 0, 0, handle_klog_stat },
-    { API_KLOG_FIND_TEXT, 0, 0, handle_klog_find_text },
+    { API_KLOG_STAT, 0, 1, handle_klog_stat },
+    { API_KLOG_FIND_TEXT, 0, 1, handle_klog_find_text },
 };
 
 const struct api *api_find(int16_t key)

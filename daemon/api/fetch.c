@@ -306,15 +306,9 @@ static void fetch_cancel(struct request *r)
 static void part_find(const struct fetch *f, const struct fetch_request_topics *t, struct fetch_part *p)
 {
     struct partitions *ps = f->r->broker->partitions;
-    char name[TOPIC_NAME_MAX + 1];
-    p->err = KERR_UNKNOWN_TOPIC_OR_PARTITION;
-    if (f->r->api_version < 13) {
-        p->pt = partitions_get(ps, t->topic, p->q->partition);
-        return;
-    }
-    p->pt = partitions_get_by_id(ps, &t->topic_id, p->q->partition);
-    if (p->pt == NULL && !partitions_topic_name(ps, &t->topic_id, name))
-        p->err = KERR_UNKNOWN_TOPIC_ID;
+    p->err = KERR_UNKNOWN_TOPIC_ID;
+    if (f->r->api_version < 13 || !uuid_is_zero(&t->topic_id))
+        p->pt = partitions_get_named(ps, t->topic, &t->topic_id, p->q->partition, &p->err);
 }
 
 static void fetch_find_parts(struct fetch *f)

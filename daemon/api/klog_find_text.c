@@ -41,8 +41,9 @@ static enum kerr find(const struct klog_find_text_request *q, struct partition *
 {
     struct partition_view v;
     partition_view(pt, &v);
-    if (v.err != KERR_NONE)
-        return v.err;
+    enum kerr err = v.err != KERR_NONE ? v.err : partition_epoch_check(&v, q->current_leader_epoch);
+    if (err != KERR_NONE)
+        return err;
     switch (q->by) {
     case BY_POSITION:
         return find_position(pt, q->value, rsp);
@@ -59,8 +60,10 @@ static void find_run(struct job *j)
 {
     struct find_text *f = container_of(j, struct find_text, job);
     const struct klog_find_text_request *q = f->r->body;
-    struct partition *pt = partitions_get(f->r->broker->partitions, q->topic, q->partition);
-    f->rsp.error_code = pt == NULL ? KERR_UNKNOWN_TOPIC_OR_PARTITION : (int16_t)find(q, pt, &f->rsp);
+    enum kerr err;
+    struct partition *pt =
+        partitions_get_named(f->r->broker->partitions, q->topic, &q->topic_id, q->partition, &err);
+    f->rsp.error_code = (int16_t)(pt == NULL ? err : find(q, pt, &f->rsp));
     partition_unref(pt);
 }
 

@@ -14,6 +14,7 @@
 struct stat_part {
     const struct klog_stat_request_partitions *q;
     struct partition *pt; /* a reference; NULL: not here */
+    enum kerr missing;    /* then: why */
     struct watcher watcher;
     struct partition_view view; /* of the last look */
 };
@@ -43,7 +44,7 @@ static bool stat_look(struct klog_stat *st)
     for (size_t i = 0; i < st->n_parts; i++) {
         struct stat_part *p = &st->parts[i];
         if (p->pt == NULL)
-            p->view.err = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+            p->view.err = p->missing;
         else
             partition_view(p->pt, &p->view);
         changed |= part_changed(p);
@@ -110,6 +111,7 @@ static void stat_answer(struct klog_stat *st, bool all)
         const struct klog_stat_request_topics *t = &st->q->topics[i];
         struct klog_stat_response_topics *out = &rsp.topics[rsp.n_topics];
         out->name = t->name;
+        out->topic_id = t->topic_id;
         topic_tell(st, p, t->n_partitions, all, out);
         rsp.n_topics += out->n_partitions > 0;
         p += t->n_partitions;
@@ -194,7 +196,8 @@ static void stat_find_parts(struct klog_stat *st)
             struct stat_part *p = &st->parts[st->n_parts++];
             p->q = &st->q->topics[i].partitions[k];
             p->watcher = (struct watcher){ .loop = st->r->loop, .task = &st->wake, .what = WATCH_HW };
-            p->pt = partitions_get(st->r->broker->partitions, st->q->topics[i].name, p->q->index);
+            p->pt = partitions_get_named(st->r->broker->partitions, st->q->topics[i].name,
+                                         &st->q->topics[i].topic_id, p->q->index, &p->missing);
         }
 }
 

@@ -135,7 +135,20 @@ static void part_appended(struct produce *p, struct partition *pt, struct slice 
         part_wait(p, pt, a->last_offset, rsp);
 }
 
-static void part_produce(struct produce *p, struct kstr topic, const struct produce_request_partition_data *q,
+/* From version 13 on topics go by id. */
+static struct partition *part_find(const struct produce *p, const struct produce_request_topic_data *t, int32_t index,
+                                   enum kerr *ret_err)
+{
+    struct partitions *ps = p->r->broker->partitions;
+    if (p->r->api_version >= 13 && uuid_is_zero(&t->topic_id)) {
+        *ret_err = KERR_UNKNOWN_TOPIC_ID;
+        return NULL;
+    }
+    return partitions_get_named(ps, t->name, &t->topic_id, index, ret_err);
+}
+
+static void part_produce(struct produce *p, const struct produce_request_topic_data *t,
+                         const struct produce_request_partition_data *q,
                          struct produce_response_partition_responses *rsp)
 {
     struct request *r = p->r;
@@ -151,13 +164,14 @@ static void part_produce(struct produce *p, struct kstr topic, const struct prod
         part_fail(p, rsp, KERR_INVALID_REQUIRED_ACKS, NULL);
         return;
     }
-    struct partition *pt = partitions_get(r->broker->partitions, topic, q->index);
+    enum kerr err;
+    struct partition *pt = part_find(p, t, q->index, &err);
     if (pt == NULL) {
-        part_fail(p, rsp, KERR_UNKNOWN_TOPIC_OR_PARTITION, NULL);
+        part_fail(p, rsp, err, NULL);
         return;
     }
     const char *why;
-    enum kerr err = records_shape(&q->records, r->api_version, &why);
+    err = records_shape(&q->records, r->api_version, &why);
     if (err != KERR_NONE) {
         part_fail(p, rsp, err, why);
     } else {
@@ -188,11 +202,12 @@ static void produce_all(struct produce *p, const struct produce_request *q)
         const struct produce_request_topic_data *t = &q->topic_data[i];
         struct produce_response_responses *out = &p->rsp.responses[i];
         out->name = t->name;
+        out->topic_id = t->topic_id;
         out->n_partition_responses = t->n_partition_data;
         out->partition_responses =
             arena_array(a, (size_t)t->n_partition_data, sizeof *out->partition_responses);
         for (int32_t k = 0; k < t->n_partition_data; k++)
-            part_produce(p, t->name, &t->partition_data[k], &out->partition_responses[k]);
+            part_produce(p, t, &t->partition_data[k], &out->partition_responses[k]);
     }
 }
 

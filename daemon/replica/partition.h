@@ -121,6 +121,10 @@ void partitions_close(struct partitions *ps, bool *dir_clean);
 void partitions_free(struct partitions *ps);
 struct partition *partitions_get(struct partitions *ps, struct kstr topic,
                                  int32_t id); /* a reference, or NULL */
+/* By the topic's id; with a zero id by its name. NULL: *ret_err says why (UNKNOWN_TOPIC_ID: the id is of no topic here,
+ * whatever stands under the name by now). */
+struct partition *partitions_get_named(struct partitions *ps, struct kstr topic, const struct uuid *topic_id, int32_t id,
+                                       enum kerr *ret_err);
 struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid *id, int32_t partition);
 /* The topic's name by its id, copied into ret; false: not hosted here. */
 #define TOPIC_NAME_MAX 249

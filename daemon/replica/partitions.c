@@ -132,6 +132,18 @@ bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char re
     return t != NULL;
 }
 
+struct partition *partitions_get_named(struct partitions *ps, struct kstr topic, const struct uuid *topic_id, int32_t id,
+                                       enum kerr *ret_err)
+{
+    char name[TOPIC_NAME_MAX + 1];
+    bool by_name = uuid_is_zero(topic_id);
+    struct partition *pt = by_name ? partitions_get(ps, topic, id) : partitions_get_by_id(ps, topic_id, id);
+    if (pt == NULL)
+        *ret_err = by_name || partitions_topic_name(ps, topic_id, name) ? KERR_UNKNOWN_TOPIC_OR_PARTITION
+                                                                        : KERR_UNKNOWN_TOPIC_ID;
+    return pt;
+}
+
 static struct hosted_topic *topic_make(struct partitions *ps, const char *name, const struct uuid *id)
 {
     struct hosted_topic *t = xcalloc(1, sizeof *t);

@@ -230,6 +230,12 @@ static const struct client_partition *topic_partition(const struct client_topic 
     return NULL;
 }
 
+/* Has another topic got the name? */
+static bool is_another(const struct client_topic *t, const struct uuid *wanted)
+{
+    return !uuid_is_zero(wanted) && !uuid_is_zero(&t->id) && !uuid_eq(&t->id, wanted);
+}
+
 static struct broker *route_leader(struct client_call_state *s)
 {
     struct client *c = s->c;
@@ -242,6 +248,8 @@ static struct broker *route_leader(struct client_call_state *s)
     if (loop_now_ms(c->loop) - e->t.fetched_ms > c->cfg.metadata_max_age_ms)
         metadata_want_topic(c, s->call->topic); /* in the background */
 
+    if (is_another(&e->t, &s->call->topic_id))
+        return fresh ? route_refuse(s, KERR_UNKNOWN_TOPIC_ID) : route_wait_for_metadata(s);
     const struct client_partition *p = topic_partition(&e->t, s->call->partition);
     struct broker *b = p != NULL ? broker_find(c, p->leader) : NULL;
     if (b != NULL)

@@ -42,6 +42,7 @@ struct client_call {
     enum client_target target;
     int32_t broker_id;
     const char *topic;
+    struct uuid topic_id; /* TARGET_LEADER: of this topic only, and of no other that has got its name; zero: any */
     int32_t partition;
     const struct wire_message *request;
     const void *body;    /* encoded at each attempt, for the version agreed with that broker: keep it alive */
@@ -57,7 +58,7 @@ struct client_call {
     enum kerr (*judge)(struct client_call *call, int16_t version, const void *response);
     /* rc 0: *response is the decoded struct, valid during the callback; -ETIMEDOUT (err has the last
      * retriable kerr or 0), -ECANCELED, -EPIPE, -EBADMSG (an answer that cannot be read), -EPROTONOSUPPORT
-     * (the broker lacks the API or version), -ENOENT (no such topic), or the errno of the error that the
+     * (the broker lacks the API or version), -ENOENT (no such topic, or another under the name), or the errno of the error that the
      * metadata gave for the topic (in err). */
     void (*cb)(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
     void *user;

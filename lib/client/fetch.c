@@ -7,7 +7,8 @@
 #include "lib/record/batch.h"
 
 enum {
-    FETCH_NEWEST = 12, /* the last that names topics */
+    FETCH_BY_NAME = 12, /* the last version that names topics */
+    FETCH_NEWEST = 16,
     READ_COMMITTED = 1,
 };
 
@@ -26,9 +27,10 @@ static enum kerr fetch_error(const struct fetch_response *r)
 
 static enum kerr fetch_judge(struct client_call *call, int16_t version, const void *response)
 {
-    (void)call;
+    const struct client_fetch *f = container_of(call, struct client_fetch, call);
+    enum kerr err = fetch_error(response);
     (void)version;
-    return fetch_error(response);
+    return err == KERR_FENCED_LEADER_EPOCH && f->fenced ? KERR_NONE : err;
 }
 
 /* A broker may cut the last batch where max_bytes ends. */
@@ -74,7 +76,7 @@ static void fetch_fill(struct client_fetch *f)
     wire_defaults(&wire_fetch_request, &f->request);
     f->request_partition = (struct fetch_request_partitions){
         .partition = f->partition,
-        .current_leader_epoch = -1,
+        .current_leader_epoch = f->fenced ? f->leader_epoch : -1,
         .fetch_offset = f->offset,
         .last_fetched_epoch = -1,
         .log_start_offset = -1,
@@ -82,6 +84,7 @@ static void fetch_fill(struct client_fetch *f)
     };
     f->request_topic = (struct fetch_request_topics){
         .topic = kstr_of(f->topic),
+        .topic_id = f->topic_id,
         .partitions = &f->request_partition,
         .n_partitions = 1,
     };
@@ -99,10 +102,11 @@ void client_fetch(struct client *c, struct client_fetch *f)
     f->call = (struct client_call){
         .target = TARGET_LEADER,
         .topic = f->topic,
+        .topic_id = f->topic_id,
         .partition = f->partition,
         .request = &wire_fetch_request,
         .body = &f->request,
-        .max_version = FETCH_NEWEST,
+        .max_version = uuid_is_zero(&f->topic_id) ? FETCH_BY_NAME : FETCH_NEWEST,
         .deadline_ms = f->deadline_ms,
         .parks = true,
         .judge = fetch_judge,

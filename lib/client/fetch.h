@@ -24,7 +24,10 @@ struct client_fetched {
 
 struct client_fetch {
     const char *topic;
+    struct uuid topic_id; /* zero: whatever topic has the name */
     int32_t partition;
+    bool fenced;          /* only from the leader of leader_epoch; a newer one is FENCED_LEADER_EPOCH, final */
+    int32_t leader_epoch;
     int64_t offset;
     int32_t max_bytes;   /* the first batch comes whole, whatever its size */
     int32_t max_wait_ms; /* how long the broker may wait for something to come; 0: not at all */

@@ -224,7 +224,7 @@ static struct pbatch *flow_batch_for(struct flow *f, size_t n)
 void producer_send(struct producer *p, struct producer_send *send)
 {
     KCHECK(!p->ends && send->state == NULL && send->n_records > 0);
-    struct flow *f = flow_of(p, send->topic, send->partition);
+    struct flow *f = flow_of(p, send);
     struct producer_send_state *s = xcalloc(1, sizeof *s);
     s->p = p;
     s->send = send;
@@ -274,7 +274,7 @@ static bool batch_has(const struct pbatch *b, const struct producer_send_state *
 
 void producer_hurry(struct producer *p, struct producer_send *send)
 {
-    struct flow *f = flow_of(p, send->topic, send->partition);
+    struct flow *f = flow_of(p, send);
     struct pbatch *b;
     TAILQ_FOREACH (b, &f->queue, entry) {
         if (batch_has(b, send->state))
@@ -288,7 +288,7 @@ bool producer_withdraw(struct producer *p, struct producer_send *send)
     struct producer_send_state *s = send->state;
     if (s == NULL)
         return false;
-    struct flow *f = flow_of(p, send->topic, send->partition);
+    struct flow *f = flow_of(p, send);
     if (!send_is_unsent(f, s))
         return false;
     send->state = NULL;

@@ -34,6 +34,7 @@ struct producer_record {
  * tried again, so that only the send that is to blame fails. */
 struct producer_send {
     const char *topic;
+    struct uuid topic_id; /* zero: whatever topic has the name; else nothing of it gets into another (-ENOENT) */
     int32_t partition;
     const struct producer_record *records; /* copied before producer_send returns */
     int32_t n_records;

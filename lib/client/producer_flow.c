@@ -14,7 +14,11 @@
 #include "lib/client/client_int.h"
 #include "lib/client/producer_int.h"
 
-enum { LIMIT_KEPT_MS = 60000, REPLICAS_TIMEOUT_MS = 30000 };
+enum {
+    LIMIT_KEPT_MS = 60000,
+    REPLICAS_TIMEOUT_MS = 30000,
+    PRODUCE_BY_NAME = 12, /* the last version that names topics */
+};
 
 static int64_t flow_now(const struct flow *f)
 {
@@ -26,12 +30,13 @@ static void flow_on_timer(struct timer *t)
     flow_stir(container_of(t, struct flow, timer));
 }
 
-static struct flow *flow_new(struct producer *p, const char *topic, int32_t partition, const char *key)
+static struct flow *flow_new(struct producer *p, const struct producer_send *s, const char *key)
 {
     struct flow *f = xcalloc(1, sizeof *f);
     f->p = p;
-    f->topic = xstrdup(topic);
-    f->partition = partition;
+    f->topic = xstrdup(s->topic);
+    f->topic_id = s->topic_id;
+    f->partition = s->partition;
     f->key = xstrdup(key);
     f->producer_id = -1;
     f->epoch = -1;
@@ -43,13 +48,14 @@ static struct flow *flow_new(struct producer *p, const char *topic, int32_t part
     return f;
 }
 
-struct flow *flow_of(struct producer *p, const char *topic, int32_t partition)
+struct flow *flow_of(struct producer *p, const struct producer_send *s)
 {
-    char key[300];
+    char key[300], id[UUID_TEXT_LEN + 1];
     struct flow *f;
-    snprintf(key, sizeof key, "%d/%s", partition, topic);
+    uuid_text(&s->topic_id, id);
+    snprintf(key, sizeof key, "%d/%s/%s", s->partition, s->topic, id);
     HASH_FIND_STR(p->flows, key, f);
-    return f != NULL ? f : flow_new(p, topic, partition, key);
+    return f != NULL ? f : flow_new(p, s, key);
 }
 
 void flow_free(struct flow *f)
@@ -300,6 +306,7 @@ static void batch_call(struct pbatch *b)
     };
     b->topic = (struct produce_request_topic_data){
         .name = kstr_of(f->topic),
+        .topic_id = f->topic_id,
         .partition_data = &b->partition,
         .n_partition_data = 1,
     };
@@ -313,10 +320,11 @@ static void batch_call(struct pbatch *b)
     b->call = (struct client_call){
         .target = TARGET_LEADER,
         .topic = f->topic,
+        .topic_id = f->topic_id,
         .partition = f->partition,
         .request = &wire_produce_request,
         .body = &b->body,
-        .max_version = -1,
+        .max_version = uuid_is_zero(&f->topic_id) ? PRODUCE_BY_NAME : -1,
         .deadline_ms = b->born_ms + p->cfg.delivery_timeout_ms,
         .once = true,
         .no_reply = p->cfg.acks == 0,

@@ -72,8 +72,9 @@ struct pbatch {
 struct flow {
     struct producer *p;
     char *topic;
+    struct uuid topic_id; /* zero: goes by its name */
     int32_t partition;
-    char *key; /* "partition/topic" */
+    char *key; /* "partition/topic/id" */
     UT_hash_handle hh;
     TAILQ_HEAD(flow_queue, pbatch) queue; /* all that is not over, in order; the open one is last */
     int in_flight;
@@ -139,7 +140,7 @@ void batch_cut(struct pbatch *b, int32_t piece, bool by_span);
 size_t batch_bytes(const struct pbatch *b);
 
 /* ---- producer_flow.c ---- */
-struct flow *flow_of(struct producer *p, const char *topic, int32_t partition);
+struct flow *flow_of(struct producer *p, const struct producer_send *s);
 void flow_free(struct flow *f);
 void flow_stir(struct flow *f);
 void flow_pump(struct flow *f);

@@ -116,6 +116,7 @@ static void do_api_versions(struct fake_request *rq)
 static void fill_topic(struct fake_request *rq, struct metadata_response_topics *mt, struct fake_topic *t)
 {
     mt->name = kstr_of(t->name);
+    mt->topic_id = t->id;
     mt->n_partitions = t->n_partitions;
     mt->partitions = arena_array(&rq->a, (size_t)t->n_partitions, sizeof *mt->partitions);
     for (int i = 0; i < t->n_partitions; i++) {

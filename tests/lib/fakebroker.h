@@ -54,6 +54,7 @@ struct fake_log {
 
 struct fake_topic {
     const char *name;
+    struct uuid id; /* zero: it has none */
     int n_partitions;
     int32_t leaders[FAKE_PARTITIONS]; /* -1: none */
     struct fake_log logs[FAKE_PARTITIONS];

@@ -675,6 +675,31 @@ static void a_missing_topic_fails_the_send(void **state)
     assert_int_equal(w->rc, -ENOENT);
 }
 
+/* A topic deleted and made anew: nothing that was meant for the old one gets into it. */
+static void a_topic_of_another_id_fails_the_send(void **state)
+{
+    struct fixture *f = *state;
+    f->fc.topics[0].id.b[0] = 1;
+    struct sent *w = &f->sent[f->n_sent++];
+    w->r = (struct producer_record){ .timestamp = 1, .key = KSTR_NULL, .value = kstr_of("x") };
+    w->s = (struct producer_send){
+        .topic = "t", .topic_id = { { 2 } }, .records = &w->r, .n_records = 1, .cb = on_sent, .user = w
+    };
+    producer_send(f->p, &w->s);
+    run_until_told(f, 1);
+    assert_int_equal(w->rc, -ENOENT);
+    assert_int_equal(w->err, KERR_UNKNOWN_TOPIC_ID);
+    assert_int_equal(f->log->n, 0);
+    f->n_sent = f->n_told = 0;
+    w->n = 0;
+    w->s.topic_id.b[0] = 1;
+    f->n_sent++;
+    producer_send(f->p, &w->s);
+    run_until_told(f, 1);
+    assert_int_equal(w->rc, 0);
+    assert_int_equal(f->log->n, 1);
+}
+
 /* ---- withdrawal ---- */
 static void an_unsent_send_can_be_withdrawn_from_its_batch(void **state)
 {
@@ -775,6 +800,7 @@ int main(void)
         T(a_time_out_tells_the_last_refusal),
         T(a_time_out_in_flight_begins_a_new_epoch),
         T(a_missing_topic_fails_the_send),
+        T(a_topic_of_another_id_fails_the_send),
         T(an_unsent_send_can_be_withdrawn_from_its_batch),
         T(a_send_that_waits_for_a_connection_can_be_withdrawn),
         T(a_sent_send_cannot_be_withdrawn),

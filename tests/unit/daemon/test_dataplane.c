@@ -258,7 +258,7 @@ static void only_the_first_partition_with_data_may_pass_the_limit(void **state)
     for (int i = 1; i <= 2; i++) {
         struct produce_request_partition_data part = { .index = i,
                                                        .records = { s.batch.p, (int32_t)s.batch.n, NULL } };
-        struct produce_request_topic_data data = { kstr_of("pair"), &part, 1 };
+        struct produce_request_topic_data data = { .name = kstr_of("pair"), .partition_data = &part, .n_partition_data = 1 };
         struct produce_request q = { .transactional_id = KSTR_NULL,
                                      .acks = 1,
                                      .timeout_ms = 1000,
@@ -315,6 +315,46 @@ static void sessions_are_refused_without_harm(void **state)
     struct fetch_response *rsp = peer_ask(s.fd, &wire_fetch_request, &wire_fetch_response, 11, q, &s.a);
     assert_int_equal(rsp->error_code, KERR_FETCH_SESSION_ID_NOT_FOUND);
     assert_int_equal(rsp->n_responses, 0);
+    scene_close(&s);
+}
+
+static void produce_goes_by_id_from_version_13(void **state)
+{
+    (void)state;
+    struct scene s = scene_open("byid");
+    struct partition *pt = rig_partition(&g, s.topic, 0);
+    struct produce_request_partition_data part = { .records = { s.batch.p, (int32_t)s.batch.n, NULL } };
+    struct produce_request_topic_data data = {
+        .name = kstr_of(s.topic), .topic_id = pt->topic_id, .partition_data = &part, .n_partition_data = 1
+    };
+    struct produce_request q = {
+        .transactional_id = KSTR_NULL, .acks = 1, .timeout_ms = 1000, .topic_data = &data, .n_topic_data = 1
+    };
+    static const struct {
+        int version, flip;
+        enum kerr err;
+    } table[] = { { 12, 0, KERR_NONE }, { 13, 0, KERR_NONE }, { 13, 0x55, KERR_UNKNOWN_TOPIC_ID } };
+    for (size_t i = 0; i < 3; i++) {
+        data.topic_id.b[3] ^= (uint8_t)table[i].flip;
+        struct produce_response *rsp =
+            peer_ask(s.fd, &wire_produce_request, &wire_produce_response, table[i].version, &q, &s.a);
+        assert_int_equal(rsp->n_responses, 1);
+        assert_int_equal(rsp->responses[0].partition_responses[0].error_code, table[i].err);
+        if (table[i].version == 13)
+            assert_true(uuid_eq(&rsp->responses[0].topic_id, &data.topic_id));
+    }
+    data.topic_id = (struct uuid){ { 0 } };
+    struct produce_response *rsp =
+        peer_ask(s.fd, &wire_produce_request, &wire_produce_response, 13, &q, &s.a);
+    assert_int_equal(rsp->responses[0].partition_responses[0].error_code, KERR_UNKNOWN_TOPIC_ID);
+    data.topic_id = pt->topic_id;
+    part.index = 7;
+    rsp = peer_ask(s.fd, &wire_produce_request, &wire_produce_response, 13, &q, &s.a);
+    assert_int_equal(rsp->responses[0].partition_responses[0].error_code, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    struct partition_view v;
+    partition_view(pt, &v);
+    assert_int_equal(v.leo, 6);
+    partition_unref(pt);
     scene_close(&s);
 }
 
@@ -405,7 +445,7 @@ static void a_thousand_pipelined_produces_are_answered_in_order(void **state)
     (void)state;
     struct scene s = scene_open("pipeline");
     struct produce_request_partition_data part = { .records = { s.batch.p, (int32_t)s.batch.n, NULL } };
-    struct produce_request_topic_data data = { kstr_of(s.topic), &part, 1 };
+    struct produce_request_topic_data data = { .name = kstr_of(s.topic), .partition_data = &part, .n_partition_data = 1 };
     struct produce_request q = {
         .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 1000, .topic_data = &data, .n_topic_data = 1
     };
@@ -696,6 +736,7 @@ int main(void)
         cmocka_unit_test(leader_epochs_are_fenced_both_ways),
         cmocka_unit_test(sessions_are_refused_without_harm),
         cmocka_unit_test(topics_go_by_id_from_version_13),
+        cmocka_unit_test(produce_goes_by_id_from_version_13),
         cmocka_unit_test(a_waiting_fetch_hears_of_a_record_at_once),
         cmocka_unit_test(a_waiting_fetch_waits_for_min_bytes),
         cmocka_unit_test(a_fetch_that_waited_in_vain_answers_with_what_there_is),

@@ -99,7 +99,7 @@ static void a_produce_that_is_not_committed_in_time_says_so(void **state)
     rig_create_topic(&g, "t", 1, entries);
     make_batch(&batch, "v", 3, clock_wall_ms());
     struct produce_request_partition_data part = { .records = { batch.p, (int32_t)batch.n, NULL } };
-    struct produce_request_topic_data data = { kstr_of("t"), &part, 1 };
+    struct produce_request_topic_data data = { .name = kstr_of("t"), .partition_data = &part, .n_partition_data = 1 };
     struct produce_request q = {
         .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 60, .topic_data = &data, .n_topic_data = 1
     };

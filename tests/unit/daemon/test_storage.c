@@ -50,7 +50,7 @@ static struct produce_response_partition_responses *produce_to(int fd, int32_t p
 {
     struct produce_request_partition_data part = { .index = partition,
                                                    .records = { batch->p, (int32_t)batch->n, NULL } };
-    struct produce_request_topic_data data = { kstr_of("t"), &part, 1 };
+    struct produce_request_topic_data data = { .name = kstr_of("t"), .partition_data = &part, .n_partition_data = 1 };
     struct produce_request q = {
         .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 10000, .topic_data = &data, .n_topic_data = 1
     };

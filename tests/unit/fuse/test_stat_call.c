@@ -90,10 +90,37 @@ static void ends_that_no_log_can_have_are_an_error(void **state)
         KERR_NOT_LEADER_OR_FOLLOWER);
 }
 
+/* A topic deleted and made anew under its name: each is asked for by its id, and gets its own answer. */
+static void topics_of_one_name_go_by_id(void **state)
+{
+    (void)state;
+    struct topic old = { .name = orders_name, .id = { { 1 } } }, anew = { .name = orders_name, .id = { { 2 } } };
+    struct pfile f_old = { .key = { &old, 0 } }, f_anew = { .key = { &anew, 0 } };
+    struct pfile *files[] = { &f_anew, &f_old };
+    struct klog_stat_request q;
+    struct arena a;
+    arena_init(&a);
+    stat_build(&a, files, 2, 0, false, &q);
+    assert_int_equal(q.n_topics, 2);
+    assert_true(uuid_eq(&q.topics[0].topic_id, &old.id));
+    assert_true(uuid_eq(&q.topics[1].topic_id, &anew.id));
+    struct klog_stat_response_partitions p = { .end_offset = 3 };
+    struct klog_stat_response_topics t = {
+        .name = kstr_of("orders"), .topic_id = anew.id, .partitions = &p, .n_partitions = 1
+    };
+    struct klog_stat_response r = { .topics = &t, .n_topics = 1 };
+    struct seen s = { 0 };
+    stat_each(&r, files, 2, see, &s);
+    assert_int_equal(s.n, 1);
+    assert_ptr_equal(s.file, &f_anew);
+    arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partitions_are_grouped_by_topic),
+        cmocka_unit_test(topics_of_one_name_go_by_id),
         cmocka_unit_test(an_answer_finds_its_partition),
         cmocka_unit_test(ends_that_no_log_can_have_are_an_error),
     };
