@@ -35,6 +35,14 @@ bool log_enabled(enum log_level level)
     return (int)level >= atomic_load_explicit(&level_min, memory_order_relaxed);
 }
 
+/* Names come from clients: what could end the line, or move a terminal's cursor, shows as '?'. */
+static void keep_to_one_line(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
+            p[i] = '?';
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
     char line[2048];
@@ -53,7 +61,9 @@ void log_line(enum log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     int m = vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
     va_end(ap);
+    size_t text = n;
     n = MIN(n + (size_t)MAX(m, 0), sizeof line - 2);
+    keep_to_one_line(line + text, n - text);
     line[n++] = '\n';
     while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
         ;

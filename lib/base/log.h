@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines on standard error for people: "2026-01-02T03:04:05.678Z INFO  text key=value".
- * lib/ itself logs only at debug level; programs log. Thread-safe; one write(2) a line.
+ * lib/ itself logs only at debug level; programs log. Thread-safe; one write(2) a line, which
+ * stays one: control characters in it show as '?', and what is longer than 2 kB is cut.
  */
 #ifndef KLOG_BASE_LOG_H
 #define KLOG_BASE_LOG_H
