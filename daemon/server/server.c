@@ -71,16 +71,26 @@ static struct reactor *reactor_choose(struct server *s)
     return best;
 }
 
-void server_conn_ended(struct reactor *rx)
+static void wake_who_drains(struct server *s)
 {
-    struct server *s = rx->server;
-    atomic_fetch_sub(&rx->n_conns, 1);
-    atomic_fetch_sub(&s->n_conns, 1);
     if (!atomic_load(&s->draining))
         return;
     pthread_mutex_lock(&s->drained_mu);
     pthread_cond_broadcast(&s->drained);
     pthread_mutex_unlock(&s->drained_mu);
+}
+
+void server_conn_ended(struct reactor *rx)
+{
+    atomic_fetch_sub(&rx->n_conns, 1);
+    atomic_fetch_sub(&rx->server->n_conns, 1);
+    wake_who_drains(rx->server);
+}
+
+void server_session_ended(struct server *s)
+{
+    atomic_fetch_sub(&s->n_sessions, 1);
+    wake_who_drains(s);
 }
 
 bool reactor_may_log(struct reactor *rx)
@@ -369,7 +379,7 @@ static void wait_until_drained(struct server *s)
     until.tv_sec += DRAIN_MS / 1000;
     int rc = 0;
     pthread_mutex_lock(&s->drained_mu);
-    while (rc == 0 && atomic_load(&s->n_conns) > 0)
+    while (rc == 0 && atomic_load(&s->n_conns) + atomic_load(&s->n_sessions) > 0)
         rc = pthread_cond_timedwait(&s->drained, &s->drained_mu, &until);
     pthread_mutex_unlock(&s->drained_mu);
 }

@@ -55,8 +55,9 @@ struct server {
     int reserve_fd; /* given up to turn one connection away when descriptors are out; loops[0] */
     bool told_full; /* loops[0]: max.connections was said */
     pthread_mutex_t drained_mu;
-    pthread_cond_t drained; /* some connection ended while draining */
+    pthread_cond_t drained; /* some session ended while draining */
     atomic_int n_conns;
+    atomic_int n_sessions; /* with a connection, or with requests that go on without it */
     atomic_bool draining;
 };
 
@@ -90,6 +91,7 @@ void request_send(struct request *r, struct conn *c); /* the encoded answer; c N
 
 /* server.c */
 void server_conn_ended(struct reactor *rx);
+void server_session_ended(struct server *s); /* its last request too */
 /* Strangers must not fill the disk with log lines: a few a second, then one with the count. */
 bool reactor_may_log(struct reactor *rx);
 

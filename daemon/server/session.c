@@ -47,8 +47,10 @@ static void session_regulate(struct session *s)
 /* ---- ends ---- */
 static void session_free_if_done(struct session *s)
 {
-    if (s->conn == NULL && s->busy == 0 && TAILQ_EMPTY(&s->requests))
-        free(s);
+    if (s->conn != NULL || s->busy > 0 || !TAILQ_EMPTY(&s->requests))
+        return;
+    server_session_ended(s->reactor->server);
+    free(s);
 }
 
 /* The connection is gone: those who wait on its behalf must stop. Their cancel() may free them. */
@@ -227,6 +229,7 @@ void session_open(struct reactor *rx, int fd, struct listener *l)
         .rcvbuf = cfg->socket_receive_buffer_bytes,
     };
     struct session *s = xcalloc(1, sizeof *s);
+    atomic_fetch_add(&rx->server->n_sessions, 1);
     s->reactor = rx;
     s->listener = l;
     TAILQ_INIT(&s->requests);
