@@ -53,8 +53,12 @@ check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
 check-crash: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS)'
 # What is long: minutes instead of seconds.
-check-long: $(PROGRAMS_UNDER_TEST)
-	GROUP_SECONDS=300; export GROUP_SECONDS; $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='tests/crash/510-mixed-group.t'
+LONG_TESTS = tests/crash/510-mixed-group.t
+if HAVE_CMOCKA
+LONG_TESTS += tests/unit/daemon/test_any_request
+endif
+check-long: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
+	GROUP_SECONDS=300; REQUESTS=200000; export GROUP_SECONDS REQUESTS; $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS)'
 # The ones that put load on the daemon's threads, for the thread sanitizer.
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \
