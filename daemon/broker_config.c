@@ -182,7 +182,7 @@ static const struct conf_key keys[] = {
     { "offsets.commit.timeout.ms", CONF_INT, "5000", 1, I32_MAX, NULL, FIELD(offsets_commit_timeout_ms),
       "A commit, or a group's new assignment, that is not durable by then fails.", true },
     { "offset.metadata.max.bytes", CONF_INT, "4096", 0, I32_MAX, NULL, FIELD(offset_metadata_max_bytes),
-      "Longest note a client may leave with a position.", true },
+      "Longest note a client may leave with a position, in characters (UTF-16 units, as Kafka counts them).", true },
     { "group.min.session.timeout.ms", CONF_INT, "6000", 1, I32_MAX, NULL, FIELD(group_min_session_timeout_ms),
       "Shortest session.timeout.ms that a group's member may ask for.", true },
     { "group.max.session.timeout.ms", CONF_INT, "1800000", 1, I32_MAX, NULL,

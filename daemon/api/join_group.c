@@ -6,6 +6,9 @@
 #include "daemon/api/group_api.h"
 #include "daemon/broker.h"
 #include "lib/base/clock.h"
+#include "lib/base/utf16.h"
+
+enum { UUID_TEXT_BYTES = 36 };
 
 /* ---- the answer ---- */
 
@@ -78,12 +81,13 @@ static const char *client_host(struct request *r)
                         peer);
 }
 
-/* "NAME-" and a random UUID, in its usual form. */
+/* "NAME-" and a random UUID, in its usual form; of a long name what fits into a string of the protocol. */
 static const char *new_member_id(struct request *r, struct kstr name)
 {
     struct uuid u;
 
     uuid_random(&u);
+    name = utf8_prefix(name, INT16_MAX - UUID_TEXT_BYTES - 1);
     const uint8_t *b = u.b;
     return arena_printf(&r->arena,
                         "%.*s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",

@@ -9,6 +9,7 @@
 #include "daemon/group/group_log.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
+#include "lib/base/utf16.h"
 
 struct commit { /* in the waiter's arena */
     struct group_waiter *w;
@@ -95,12 +96,13 @@ static struct commit *unpack(struct request *r, const struct offset_commit_reque
 
 /* ---- writing ---- */
 
-static void drop_long_notes(struct commit *c, int32_t max_bytes)
+/* offset.metadata.max.bytes counts characters as Java does, whatever its name says. */
+static void drop_long_notes(struct commit *c, int32_t max)
 {
     int32_t kept = 0;
 
     for (int32_t i = 0; i < c->n; i++) {
-        if (c->offsets[i].metadata_bytes > max_bytes) {
+        if (utf16_length(kstr_bytes(c->offsets[i].metadata, (size_t)c->offsets[i].metadata_bytes)) > max) {
             *c->codes[i] = KERR_OFFSET_METADATA_TOO_LARGE;
             continue;
         }

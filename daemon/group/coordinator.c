@@ -9,32 +9,9 @@
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/base/utf16.h"
 
 /* ---- which partition ---- */
-
-/* One code point of UTF-8 as Java keeps it, in one or two UTF-16 units. Bytes that are not UTF-8 count
- * singly. */
-static int32_t utf16_units(const uint8_t *p, int32_t n, uint16_t ret[2], int32_t *ret_n)
-{
-    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    int32_t len = p[0] < 0xc2 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 1;
-    uint32_t c = len == 1 ? p[0] : p[0] & (0xffu >> (len + 1));
-
-    for (int32_t i = 1; i < len; i++) {
-        if (i >= n || (p[i] & 0xc0) != 0x80) {
-            ret[0] = p[0];
-            *ret_n = 1;
-            return 1;
-        }
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    if (len > 1 && c < smallest[len])
-        c = p[0], len = 1;
-    *ret_n = c >= 0x10000 ? 2 : 1;
-    ret[0] = (uint16_t)(c >= 0x10000 ? 0xd800 + ((c - 0x10000) >> 10) : c);
-    ret[1] = (uint16_t)(0xdc00 + (c & 0x3ff));
-    return len;
-}
 
 int32_t coordinator_partition_of(struct kstr group_id, int32_t n)
 {
@@ -45,7 +22,7 @@ int32_t coordinator_partition_of(struct kstr group_id, int32_t n)
     for (int32_t i = 0; i < group_id.n;) {
         uint16_t units[2];
         int32_t n_units;
-        i += utf16_units(p + i, group_id.n - i, units, &n_units);
+        i += utf16_next(p + i, group_id.n - i, units, &n_units);
         for (int32_t k = 0; k < n_units; k++)
             h = h * 31 + units[k];
     }

@@ -221,8 +221,7 @@ static void group_expire_syncs(struct group *g, int64_t now_ms)
     g->sync_due_ms = 0;
     HASH_ITER (hh, g->members, m, next)
         if (m->awaits_sync) {
-            KCHECK(m->parked_sync == NULL);
-            group_member_remove(g, m);
+            group_member_drop(g, m, KERR_UNKNOWN_MEMBER_ID);
             any = true;
         }
     if (any)

@@ -14,8 +14,8 @@ int64_t group_persist(struct group *g);             /* asks for the record; retu
 struct group_member *group_member_add(struct group *g, const struct group_join *rq, const char *id,
                                       int64_t now_ms);
 void group_member_update(struct group *g, struct group_member *m, const struct group_join *rq);
-void group_member_remove(struct group *g,
-                         struct group_member *m); /* what it had parked must have been answered */
+/* What it had parked must have been answered: group_member_drop sees to that. */
+void group_member_remove(struct group *g, struct group_member *m);
 void group_member_rename(struct group *g, struct group_member *m, const char *id);
 bool group_member_same_protocols(const struct group_member *m, const struct group_join *rq);
 void group_member_assign(struct group_member *m, const void *p, int32_t n);
@@ -43,6 +43,7 @@ char *group_protocol_choose(struct group *g); /* owned by the caller */
 void group_prepare(struct group *g, int64_t now_ms);
 void group_try_complete_join(struct group *g, int64_t now_ms);
 void group_rebalance_tick(struct group *g, int64_t now_ms);
+void group_member_drop(struct group *g, struct group_member *m, enum kerr err);
 void group_expel(struct group *g, struct group_member *m, enum kerr err, int64_t now_ms);
 void group_park_join(struct group *g, struct group_member *m, void *waiter);
 void *group_unpark_join(struct group *g, struct group_member *m); /* NULL when nothing is parked */

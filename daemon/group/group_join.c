@@ -72,6 +72,7 @@ static void return_quietly(struct group *g, struct group_member *m, const struct
                            const char *former_id, void *waiter)
 {
     group_park_join(g, m, waiter);
+    m->awaits_sync = false; /* what its former id had still to sync: its session watches over it now */
     m->former_id = xstrdup(former_id);
     m->can_skip_assignment = rq->can_skip_assignment;
     m->return_seq = group_persist(g);

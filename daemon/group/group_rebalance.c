@@ -84,7 +84,7 @@ static void group_drop_stragglers(struct group *g)
 
     HASH_ITER (hh, g->members, m, next)
         if (m->parked_join == NULL && m->instance_id == NULL)
-            group_member_remove(g, m);
+            group_member_drop(g, m, KERR_UNKNOWN_MEMBER_ID);
 }
 
 /* Someone who is here must lead. False when only static members are left and none of them has rejoined. */
@@ -169,14 +169,20 @@ void group_rebalance_tick(struct group *g, int64_t now_ms)
     group_complete_join(g, now_ms);
 }
 
-/* Leave and expiry: the member goes, and the others rebalance. */
-void group_expel(struct group *g, struct group_member *m, enum kerr err, int64_t now_ms)
+/* The only way out of a living group: whatever the member has parked is answered first (G5). */
+void group_member_drop(struct group *g, struct group_member *m, enum kerr err)
 {
     if (m->parked_join != NULL)
         group_answer_join_error(g, group_unpark_join(g, m), err, "");
     if (m->parked_sync != NULL)
         group_answer_sync(g, m, take(&m->parked_sync), err);
     group_member_remove(g, m);
+}
+
+/* Leave and expiry: the member goes, and the others rebalance. */
+void group_expel(struct group *g, struct group_member *m, enum kerr err, int64_t now_ms)
+{
+    group_member_drop(g, m, err);
     if (g->state == GROUP_STABLE || g->state == GROUP_COMPLETING)
         group_prepare(g, now_ms);
     else

@@ -15,5 +15,6 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/mem.c %D%/mem.h \
 	%D%/murmur2.c %D%/murmur2.h \
 	%D%/slice.h \
+	%D%/utf16.c %D%/utf16.h \
 	%D%/uuid.c %D%/uuid.h \
 	%D%/varint.h

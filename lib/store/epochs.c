@@ -65,14 +65,21 @@ bool epochs_truncate_start(struct epochs *e, int64_t start)
     return gone > 0;
 }
 
+/*
+ * As Kafka's LeaderEpochFileCache.endOffsetFor. What an epoch older than all that are kept wrote is gone: the first
+ * one kept follows it, whoever asks has nothing to cut off. Of an epoch newer than the latest nothing is known.
+ */
 void epochs_end(const struct epochs *e, int32_t epoch, int64_t log_end, int32_t *ret_epoch, int64_t *ret_end)
 {
-    int32_t i = e->n;
+    int32_t i = e->n; /* entries up to `epoch` */
 
     while (i > 0 && e->v[i - 1].epoch > epoch)
         i--;
-    *ret_epoch = i == 0 ? -1 : e->v[i - 1].epoch;
-    *ret_end = i == 0 ? -1 : i == e->n ? log_end : e->v[i].start;
+    *ret_epoch = *ret_end = -1;
+    if (epoch < 0 || epoch > epochs_latest(e))
+        return;
+    *ret_epoch = i == 0 ? epoch : e->v[i - 1].epoch;
+    *ret_end = i == e->n ? log_end : e->v[i].start;
 }
 
 int32_t epochs_at(const struct epochs *e, int64_t offset)

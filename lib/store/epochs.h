@@ -30,7 +30,8 @@ int32_t epochs_latest(const struct epochs *e); /* -1 none */
 bool epochs_assign(struct epochs *e, int32_t epoch, int64_t start);
 bool epochs_truncate_end(struct epochs *e, int64_t end); /* the log now ends there; true: changed */
 bool epochs_truncate_start(struct epochs *e, int64_t start);
-/* Largest epoch <= asked and where it ends; -1, -1 when there is none (R12). */
+/* Largest epoch <= asked and where it ends; of one older than all that are kept, itself and where the first of these
+ * begins; -1, -1 of one newer than the latest (R12). */
 void epochs_end(const struct epochs *e, int32_t epoch, int64_t log_end, int32_t *ret_epoch, int64_t *ret_end);
 int32_t epochs_at(const struct epochs *e, int64_t offset); /* -1 unknown */
 void epochs_encode(const struct epochs *e, struct bytebuf *ret);

@@ -147,7 +147,7 @@ void plog_expire_producers(struct plog *l, int64_t now_ms);
  * the epoch say so, and a start finds it in them (S6). */
 void plog_epoch_begin(struct plog *l, int32_t epoch);
 int32_t plog_epoch_latest(struct plog *l); /* -1 none */
-/* Largest epoch <= asked and its end offset; -1, -1 when the log knows none (R12). */
+/* Where an epoch ended: epochs_end (R12). */
 void plog_epoch_end(struct plog *l, int32_t epoch, int32_t *ret_epoch, int64_t *ret_end);
 /* Epoch of the record at offset, -1 unknown. */
 int32_t plog_epoch_at(struct plog *l, int64_t offset);

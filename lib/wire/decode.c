@@ -7,6 +7,8 @@
  *     however small its elements are.
  * D3. A message fills its input to the last byte, and a tagged field fills its size.
  * D4. Tags ascend; a tag that the version does not know is skipped.
+ * D5. A string has at most 32767 bytes, also in the versions whose notation could carry more, as in Kafka: so what one
+ *     version takes can be kept in a record and said in any other.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,7 +45,7 @@ static int32_t decode_length(struct decoder *d, bool wide, bool null_ok)
         n = (int64_t)rd_uvarint(&d->r) - 1;
     else
         n = wide ? rd_i32(&d->r) : rd_i16(&d->r);
-    if (unlikely(n > INT32_MAX || n < (null_ok ? -1 : 0)))
+    if (unlikely(n > (wide ? INT32_MAX : INT16_MAX) || n < (null_ok ? -1 : 0)))
         rd_fail(&d->r);
     return d->r.bad ? 0 : (int32_t)n;
 }

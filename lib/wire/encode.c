@@ -57,7 +57,7 @@ static bool encode_room(struct encoder *e, const struct wire_field *f, size_t n)
 /* The length or count of a value, n < 0 for null. False: refused. */
 static bool encode_length(struct encoder *e, const struct wire_field *f, bool wide, bool null_ok, int32_t n)
 {
-    if (unlikely((n < 0 && !null_ok) || (!wide && !e->flexible && n > INT16_MAX))) {
+    if (unlikely((n < 0 && !null_ok) || (!wide && n > INT16_MAX))) {
         refuse(e, f);
         return false;
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The group APIs of Kafka's protocol in every version, for tests; written from the protocol guide, nothing shared with lib/wire.
+"""The group and administration APIs of Kafka's protocol in every version, for tests; written from the protocol guide, nothing shared with lib/wire.
 
 A layout is a line of fields: NAME TYPE [VERSIONS], members of an array in brackets behind its name. `?` makes a type nullable, `?7` from version 7 on.
 Versions: `3+`, `2-4`, `5`. Values are dicts; fields that a request does not name are 0, "", b"", False, [] or None."""
@@ -43,6 +43,25 @@ APIS = {  # name: (key, first flexible version, request, response)
     "OffsetDelete": (
         47, 99, "group str, topics [name str, partitions [partition i32]]",
         "error i16, throttle i32, topics [name str, partitions [partition i32, error i16]]"),
+    "DeleteRecords": (
+        21, 2, "topics [name str, partitions [partition i32, offset i64]], timeout i32",
+        "throttle i32, topics [name str, partitions [partition i32, low i64, error i16]]"),
+    "InitProducerId": (
+        22, 2, "transactional str?, timeout i32, producer i64 3+, epoch i16 3+",
+        "throttle i32, error i16, producer i64, epoch i16"),
+    "OffsetForLeaderEpoch": (
+        23, 4, "replica i32 3+, topics [name str, partitions [partition i32, current i32, epoch i32]]",
+        "throttle i32, topics [name str, partitions [error i16, partition i32, epoch i32, end i64]]"),
+    "DescribeConfigs": (
+        32, 4, "resources [kind i8, name str, keys []str?], synonyms bool, documentation bool 3+",
+        "throttle i32, results [error i16, message str?, kind i8, name str, configs [name str, value str?, read_only bool, "
+        "source i8, sensitive bool, synonyms [name str, value str?, source i8], type i8 3+, documentation str? 3+]]"),
+    "AlterConfigs": (
+        33, 2, "resources [kind i8, name str, configs [name str, value str?]], validate bool",
+        "throttle i32, results [error i16, message str?, kind i8, name str]"),
+    "IncrementalAlterConfigs": (
+        44, 1, "resources [kind i8, name str, configs [name str, op i8, value str?]], validate bool",
+        "throttle i32, results [error i16, message str?, kind i8, name str]"),
 }
 NEVER = 99
 
@@ -81,7 +100,7 @@ def parse(text):
 
 
 PARSED = {name: (key, flexible, parse(q), parse(a)) for name, (key, flexible, q, a) in APIS.items()}
-PLAIN = {"i8": i8, "i16": i16, "i32": i32, "i64": i64, "bool": i8}
+PLAIN = {"i8": i8, "i16": i16, "i32": i32, "i64": i64, "bool": i8, "i16": i16}
 
 
 def encode(fields, values, version, flexible):
@@ -98,7 +117,7 @@ def encode(fields, values, version, flexible):
         if f.members is not None or f.type.startswith("[]"):
             if v is None and f.null_from <= version:
                 return length(-1)
-            item = (lambda x: encode(f.members, x, version, flexible)) if f.members is not None else text if f.type == "[]str" else i32
+            item = (lambda x: encode(f.members, x, version, flexible)) if f.members is not None else text if f.type == "[]str" else PLAIN[f.type[2:]]
             return length(len(v or ())) + b"".join(item(x) for x in v or ())
         if f.type == "str":
             return text(v if v is not None or f.null_from <= version else "")
@@ -111,13 +130,19 @@ def encode(fields, values, version, flexible):
 def decode(fields, r, version, flexible):
     def length(): return r.uvarint() - 1 if flexible else r.i32()
 
+    def word():
+        n = r.uvarint() - 1 if flexible else r.i16()
+        return None if n < 0 else r.take(n).decode()
+
     def one(f):
         if f.members is not None or f.type.startswith("[]"):
             n = length()
-            return None if n < 0 else [decode(f.members, r, version, flexible) if f.members is not None else r.i32() for _ in range(n)]
+            return None if n < 0 else [decode(f.members, r, version, flexible) if f.members is not None else word() if f.type == "[]str" else getattr(r, f.type[2:])()
+                                         for _ in range(n)]
         if f.type == "str":
-            n = r.uvarint() - 1 if flexible else r.i16()
-            return None if n < 0 else r.take(n).decode()
+            return word()
+        if f.type == "uuid":
+            return r.take(16)
         if f.type == "bytes":
             n = length()
             return None if n < 0 else r.take(n)

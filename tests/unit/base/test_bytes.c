@@ -2,10 +2,12 @@
 #include "unit.h"
 
 #include "lib/base/arena.h"
+#include "lib/base/attr.h"
 #include "lib/base/buf.h"
 #include "lib/base/crc32c.h"
 #include "lib/base/kerr.h"
 #include "lib/base/murmur2.h"
+#include "lib/base/utf16.h"
 #include "lib/base/uuid.h"
 #include "lib/base/varint.h"
 
@@ -162,6 +164,39 @@ static void error_codes_have_names_and_errnos(void **state)
     assert_false(kerr_retriable(KERR_INVALID_RECORD));
 }
 
+static void text_is_counted_as_java_counts_it(void **state)
+{
+    (void)state;
+    assert_int_equal(utf16_length(KSTR_NULL), 0);
+    assert_int_equal(utf16_length(kstr_of("")), 0);
+    assert_int_equal(utf16_length(kstr_of("abc")), 3);
+    assert_int_equal(utf16_length(kstr_of("\xc3\xa9")), 1);
+    assert_int_equal(utf16_length(kstr_of("\xe4\xb8\xad")), 1);
+    assert_int_equal(utf16_length(kstr_of("\xf0\x9f\x98\x80")), 2);
+    assert_int_equal(utf16_length(kstr_of("\xf0\x9f\x98")), 3); /* cut off: not UTF-8 */
+    assert_int_equal(utf16_length(kstr_of("\xff\x80")), 2);
+}
+
+static void text_is_cut_between_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t max, n;
+    } rows[] = {
+        { "abc", 3, 3 },
+        { "abc", 2, 2 },
+        { "a\xc3\xa9", 2, 1 },
+        { "a\xe4\xb8\xad", 3, 1 },
+        { "\xf0\x9f\x98\x80", 3, 0 },
+        { "\xf0\x9f\x98\x80", 4, 4 },
+        { "\x80\x80\x80\x80\x80\x80", 5, 5 }, /* not UTF-8: anywhere */
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_int_equal(utf8_prefix(kstr_of(rows[i].text), rows[i].max).n, rows[i].n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +204,8 @@ int main(void)
         cmocka_unit_test(a_varint_that_does_not_fit_is_refused),
         cmocka_unit_test(crc32c_has_the_published_values),
         cmocka_unit_test(murmur2_has_the_java_clients_values),
+        cmocka_unit_test(text_is_counted_as_java_counts_it),
+        cmocka_unit_test(text_is_cut_between_characters),
         cmocka_unit_test(uuids_round_trip_as_text),
         cmocka_unit_test(an_arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(a_byte_buffer_gives_back_what_was_added),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/cleantest.h %D%/storetest.h
-UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
+UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_text %D%/test_threads \
 	%D%/test_time
 %C%_test_clean_SOURCES = %D%/test_clean.c
 %C%_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -20,6 +20,9 @@ UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/tes
 %C%_test_datadir_SOURCES = %D%/test_datadir.c
 %C%_test_datadir_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_datadir_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_epochs_SOURCES = %D%/test_epochs.c
+%C%_test_epochs_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_epochs_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_formats_SOURCES = %D%/test_formats.c
 %C%_test_formats_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_formats_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

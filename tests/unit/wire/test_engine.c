@@ -6,6 +6,7 @@
 #include "lib/base/arena.h"
 #include "lib/base/varint.h"
 #include "lib/wire/wire.h"
+#include "lib/wire/wr.h"
 
 enum { SEEDS = 40 };
 
@@ -347,9 +348,33 @@ static void encoding_refuses_null_and_a_string_too_long_for_its_length(void **st
     assert_int_equal(out.b.n, 0);
     hb.member_id.n = 32767;
     assert_int_equal(wire_encode(&wire_heartbeat_request, 1, &hb, &out, &field), 0);
-    hb.member_id.n = 32768;
-    assert_int_equal(wire_encode(&wire_heartbeat_request, 4, &hb, &out, &field), 0);
+    hb.member_id.n = 32768; /* nor where the length has room for more */
+    assert_int_equal(wire_encode(&wire_heartbeat_request, 4, &hb, &out, &field), -EPROTO);
     wire_out_done(&out);
+}
+
+/* Heartbeat v4: a group id with a length of three bytes, a generation, a member id, a null instance id, no tags. */
+static int decode_group_id(uint32_t n)
+{
+    struct bytebuf b = { 0 };
+    struct heartbeat_request hb;
+
+    wr_uvarint(&b, n + 1);
+    memset(bytebuf_extend(&b, n), 'g', n);
+    bytebuf_add(&b, "\0\0\0\1\1\0\0", 7);
+    int rc = wire_decode(&wire_heartbeat_request, 4, slice_of(b.p, b.n), &arena, &hb);
+    if (rc == 0)
+        assert_int_equal(hb.group_id.n, n);
+    bytebuf_done(&b);
+    return rc;
+}
+
+static void a_string_has_32767_bytes_in_any_version(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_group_id(32767), 0);
+    assert_int_equal(decode_group_id(32768), -EBADMSG);
+    assert_int_equal(decode_group_id(100000), -EBADMSG);
 }
 
 /* SaslAuthenticate v2: auth_bytes, then tags. */
@@ -492,6 +517,7 @@ int main(void)
         T(encoding_stops_at_the_limit_of_the_output),
         T(encoding_drops_ignorable_fields),
         T(encoding_refuses_null_and_a_string_too_long_for_its_length),
+        T(a_string_has_32767_bytes_in_any_version),
         T(unknown_tags_are_skipped_and_wrong_ones_refused),
         T(a_known_tag_must_fill_its_size),
         T(a_tag_at_its_default_is_not_sent),

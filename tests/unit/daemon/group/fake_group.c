@@ -228,6 +228,8 @@ void fake_sleep(struct fake *f, int64_t ms)
     while (group_due_ms(f->g) <= until) {
         f->now_ms = MAX(f->now_ms, group_due_ms(f->g));
         int64_t before = group_due_ms(f->g);
+        if (f->before_tick != NULL)
+            f->before_tick(f);
         group_tick(f->g, f->now_ms);
         assert_true(group_due_ms(f->g) > before); /* no deadline stands still */
         fake_check(f);

@@ -30,6 +30,7 @@ struct fake {
     int n_records; /* asked for so far */
     int next_id;
     struct ticket *tickets; /* all there ever were */
+    void (*before_tick)(const struct fake *f); /* NULL: nobody looks */
 };
 
 struct fake_join { /* what is not given is ordinary */

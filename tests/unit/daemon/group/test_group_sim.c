@@ -5,7 +5,11 @@
  * becomes quiet, and the group must settle: everybody alive is in, in one generation, each part of the work
  * with one of them.
  *
- * KLOG_SEED=n runs one seed; KLOG_SEEDS=n runs that many (default 3000).
+ * Every deadline shall strike while every kind of request is parked: in every third world the log is slow, so that
+ * records stay on their way over several deadlines; the clients' time-outs differ; some are deaf for a while to
+ * what they were answered, or die before they have heard it. The last test counts that all this has happened.
+ *
+ * KLOG_SEED=n runs one seed; KLOG_SEEDS=n runs that many (default 10000).
  */
 #include "unit.h"
 
@@ -26,6 +30,8 @@ struct client {
     bool leads;
     char assignment[FAKE_ASSIGNMENT_MAX];
     bool old; /* JoinGroup v3: no round trip for the id, no skipping */
+    bool deaf;
+    int32_t session_ms, rebalance_ms;
     const char *metadata;
 };
 
@@ -34,7 +40,13 @@ struct world {
     uint64_t rng;
     struct client clients[CLIENTS];
     int32_t generation; /* G4: the highest seen */
+    bool slow_log;
 };
+
+/* How often a deadline struck while such a request was parked: over all worlds. */
+enum parked { PARKED_JOIN, PARKED_SYNC, PARKED_RETURN, PARKED_KINDS };
+enum deadline { DUE_SESSION, DUE_REBALANCE, DUE_SYNC, DUE_PENDING, DEADLINES };
+static int struck[DEADLINES][PARKED_KINDS];
 
 static uint32_t roll(struct world *w, uint32_t n)
 {
@@ -58,8 +70,8 @@ static void client_join(struct world *w, struct client *c)
                                     .instance = instance_of(c),
                                     .protocols = "range,rr",
                                     .metadata = c->metadata,
-                                    .session_ms = 10000,
-                                    .rebalance_ms = 30000,
+                                    .session_ms = c->session_ms,
+                                    .rebalance_ms = c->rebalance_ms,
                                     .id_required = !c->old,
                                     .can_skip = !c->old,
                                 });
@@ -135,7 +147,7 @@ static void client_synced(struct world *w, struct client *c)
 
 static bool client_listens(struct world *w, struct client *c)
 {
-    if (c->ticket == NULL || c->ticket->answers == 0)
+    if (c->deaf || c->ticket == NULL || c->ticket->answers == 0)
         return false;
     if (c->doing == JOINING)
         client_joined(w, c);
@@ -184,7 +196,7 @@ static void some_records_end(struct world *w)
 {
     struct fake *f = w->f;
 
-    while (f->n_writing > 0 && roll(w, 4) != 0) {
+    while (f->n_writing > 0 && (w->slow_log ? roll(w, 12) == 0 : roll(w, 4) != 0)) {
         int64_t seq = f->writing[0];
         memmove(f->writing, f->writing + 1, sizeof f->writing[0] * (size_t)--f->n_writing);
         group_persisted(f->g, seq, roll(w, 8) == 0 ? KERR_COORDINATOR_NOT_AVAILABLE : KERR_NONE, f->now_ms);
@@ -232,10 +244,47 @@ static void world_check(struct world *w)
     w->generation = w->f->g->generation;
 }
 
+static bool is_parked(const struct group *g, enum parked what)
+{
+    for (const struct group_member *m = g->members; m != NULL; m = m->hh.next)
+        if (what == PARKED_SYNC     ? m->parked_sync != NULL
+            : what == PARKED_RETURN ? m->return_seq != 0
+                                    : m->parked_join != NULL && m->return_seq == 0)
+            return true;
+    return false;
+}
+
+static bool is_due(const struct group *g, enum deadline what, int64_t now_ms)
+{
+    if (what == DUE_REBALANCE)
+        return g->state == GROUP_PREPARING && g->rebalance_due_ms != 0 && g->rebalance_due_ms <= now_ms;
+    if (what == DUE_SYNC && (g->sync_due_ms == 0 || g->sync_due_ms > now_ms))
+        return false;
+    if (what == DUE_PENDING) {
+        for (const struct group_pending *p = g->pending; p != NULL; p = p->hh.next)
+            if (p->due_ms <= now_ms)
+                return true;
+        return false;
+    }
+    for (const struct group_member *m = g->members; m != NULL; m = m->hh.next)
+        if (what == DUE_SYNC ? m->awaits_sync
+                             : m->session_due_ms <= now_ms && m->parked_join == NULL && m->parked_sync == NULL)
+            return true;
+    return false;
+}
+
+static void count_strikes(const struct fake *f)
+{
+    for (int due = 0; due < DEADLINES; due++)
+        for (int what = 0; what < PARKED_KINDS; what++)
+            struck[due][what] += is_due(f->g, (enum deadline)due, f->now_ms) && is_parked(f->g, (enum parked)what);
+}
+
 static void step(struct world *w)
 {
     if (roll(w, 3) == 0)
-        fake_sleep(w->f, roll(w, 10) == 0 ? roll(w, 40000) : roll(w, 3000));
+        fake_sleep(w->f, roll(w, w->slow_log ? 4 : 10) == 0 ? roll(w, 40000) : roll(w, 3000));
+    w->clients[roll(w, CLIENTS)].deaf = roll(w, 4) == 0;
     client_acts(w, &w->clients[roll(w, CLIENTS)]);
     some_records_end(w);
     if (roll(w, 4) != 0)
@@ -297,18 +346,31 @@ static void run_seed(uint64_t seed)
 {
     struct world w = { .rng = seed * 0x9E3779B97F4A7C15u + 1 };
 
+    static const int32_t timeouts[] = { 5000, 10000, 30000 };
+
     w.f = fake_new((int32_t)roll(&w, 2) * 3000);
+    w.f->before_tick = count_strikes;
+    w.slow_log = roll(&w, 3) == 0;
+    bool static_ones = roll(&w, 3) == 0; /* all but two */
+    int32_t rebalance_ms = roll(&w, 2) == 0 ? timeouts[0] : 0; /* else each its own */
     for (int i = 0; i < CLIENTS; i++) {
         struct client *c = &w.clients[i];
         client_go_away(c);
         c->old = roll(&w, 2) == 0;
         c->metadata = "m";
-        if (roll(&w, 3) == 0) /* now and then two of one name */
+        c->session_ms = timeouts[roll(&w, ARRAY_LEN(timeouts))];
+        c->rebalance_ms = rebalance_ms != 0 ? rebalance_ms : timeouts[roll(&w, ARRAY_LEN(timeouts))];
+        if (static_ones && i >= 2)
+            snprintf(c->instance, sizeof c->instance, "s%d", i);
+        else if (roll(&w, 3) == 0) /* now and then two of one name */
             snprintf(c->instance, sizeof c->instance, "s%u", roll(&w, 4));
     }
     for (int i = 0; i < STEPS; i++)
         step(&w);
     int64_t until = w.f->now_ms + SETTLE_MS;
+    for (int i = 0; i < CLIENTS; i++)
+        w.clients[i].deaf = false;
+    clients_listen(&w);
     for (int i = 0; i < CLIENTS; i++)
         client_heartbeats(&w, &w.clients[i]);
     do
@@ -330,16 +392,38 @@ static void a_quiet_group_settles_whatever_happened_before(void **state)
     (void)state;
     const char *one = getenv("KLOG_SEED"), *many = getenv("KLOG_SEEDS");
     uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
-    uint64_t n = one != NULL ? 1 : many != NULL ? strtoull(many, NULL, 10) : 3000;
+    uint64_t n = one != NULL ? 1 : many != NULL ? strtoull(many, NULL, 10) : 10000;
 
     for (running_seed = first; running_seed < first + n; running_seed++)
         run_seed(running_seed);
 }
 
+/* A deadline that cannot strike beside that request: a sync is parked in COMPLETING only, a rebalance ends in
+ * PREPARING; a return waits in STABLE. */
+static bool cannot_meet(int due, int what)
+{
+    return (due == DUE_REBALANCE && what != PARKED_JOIN) || (due == DUE_SYNC && what == PARKED_JOIN);
+}
+
+static void every_deadline_struck_beside_every_request(void **state)
+{
+    (void)state;
+    if (getenv("KLOG_SEED") != NULL || getenv("KLOG_SEEDS") != NULL)
+        skip();
+    for (int due = 0; due < DEADLINES; due++)
+        for (int what = 0; what < PARKED_KINDS; what++)
+            printf("deadline %d, parked request %d: %d times\n", due, what, struck[due][what]);
+    for (int due = 0; due < DEADLINES; due++)
+        for (int what = 0; what < PARKED_KINDS; what++)
+            assert_int_equal(struck[due][what] > 0, !cannot_meet(due, what));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test_teardown(
-        a_quiet_group_settles_whatever_happened_before, tell_seed) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_quiet_group_settles_whatever_happened_before, tell_seed),
+        cmocka_unit_test(every_deadline_struck_beside_every_request),
+    };
 
     return RUN(tests);
 }

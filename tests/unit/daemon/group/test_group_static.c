@@ -281,6 +281,39 @@ static void it_can_be_removed_by_its_name(void **state)
     fake_free(f);
 }
 
+/* It was answered its join and never synced; the leader's assignment made the group stable all the same. It is
+ * restarted, and while the record with its new id is on its way, the time to sync is over. */
+static void returns_while_the_time_to_sync_ends(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new(3000);
+    struct ticket *lead = fake_join(f, (struct fake_join){ .rebalance_ms = 5000, .session_ms = 60000 });
+    struct ticket *st = fake_join(f, (struct fake_join){ .instance = "s", .rebalance_ms = 5000, .session_ms = 60000 });
+
+    fake_sleep(f, 6000);
+    assert_answer(st, KERR_NONE);
+    char list[128];
+    snprintf(list, sizeof list, "%s=a,%s=b", lead->member_id, st->member_id);
+    fake_sync(f, lead->member_id, f->g->generation, list);
+    fake_written(f, KERR_NONE);
+    assert_state(f, GROUP_STABLE);
+    int64_t due = f->g->sync_due_ms;
+
+    struct ticket *again = fake_join(f, (struct fake_join){ .instance = "s", .rebalance_ms = 5000, .session_ms = 60000 });
+    assert_waits(again);
+    fake_sleep(f, 6000);
+    assert_true(f->now_ms > due);
+    assert_waits(again);
+    fake_written(f, KERR_NONE);
+    assert_answer(again, KERR_NONE); /* nothing has changed for the others */
+    assert_state(f, GROUP_STABLE);
+    assert_int_equal(again->generation, lead->generation);
+    struct ticket *sync = fake_sync_as(f, again->member_id, "s", again->generation, NULL, NULL, NULL);
+    assert_answer(sync, KERR_NONE);
+    assert_string_equal(sync->assignment, "b");
+    fake_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +331,7 @@ int main(void)
         cmocka_unit_test(an_absent_static_member_survives_a_rebalance),
         cmocka_unit_test(with_only_absent_static_members_the_rebalance_waits),
         cmocka_unit_test(it_can_be_removed_by_its_name),
+        cmocka_unit_test(returns_while_the_time_to_sync_ends),
     };
     return RUN(tests);
 }
