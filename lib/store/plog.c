@@ -100,6 +100,7 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
                              const struct plog_config *cfg)
 {
     struct plog *l = xcalloc(1, sizeof *l);
+    struct uuid by_chance;
     int n = snprintf(l->name, sizeof l->name, "%s-%" PRId32, topic, partition);
 
     KCHECK(n > 0 && (size_t)n < sizeof l->name);
@@ -112,6 +113,8 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->active_since_ms = -1;
     l->snapshot_offset = -1;
     l->start_marker = -1;
+    uuid_random(&by_chance);
+    memcpy(&l->opening, by_chance.b, sizeof l->opening);
     pthread_mutex_init(&l->slow_mu, NULL);
     pthread_mutex_init(&l->append_mu, NULL);
     pthread_mutex_init(&l->fix_mu, NULL);
@@ -236,6 +239,7 @@ void plog_ends(struct plog *l, struct plog_ends *ret)
         .size_bytes = l->size_bytes,
         .newest_timestamp = l->newest_ms,
         .checkpoint_hw = l->checkpoint_hw,
+        .text_era = ((int64_t)(l->opening >> 1) << 32) + (uint32_t)(l->generation + l->swaps),
     };
     pthread_mutex_unlock(&l->mu);
 }
