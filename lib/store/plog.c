@@ -150,8 +150,11 @@ static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret
         if (rc < 0)
             return rc;
     }
-    if (!partition_metadata_read(l->io, l->dirfd, l->name, &found))
+    rc = partition_metadata_read(l->io, l->dirfd, l->name, &found);
+    if (rc == -ENOENT || rc == -EBADMSG) /* who asks for it knows whose it is */
         return partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
+    if (rc < 0)
+        return rc;
     return uuid_eq(&found, topic_id) ? 0 : -ESTALE;
 }
 

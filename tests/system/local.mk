@@ -105,6 +105,7 @@ SYSTEM_TESTS += \
     %D%/380-data-of-earlier-versions.t \
     %D%/350-the-longest-names.t \
     %D%/390-idle-consumer-over-removed-records.t \
+    %D%/381-identity-and-guests.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \
