@@ -178,10 +178,11 @@ int dump_producers(const struct dump *d)
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     struct producers ps = { 0 };
     int64_t offset;
+    uint32_t identity;
 
     if (!offline_read(d->args, d->path, &b))
         return CLI_FAILED;
-    if (!producers_decode(slice_of(b.p, b.n), &ps, &offset))
+    if (!producers_decode(slice_of(b.p, b.n), &ps, &offset, &identity))
         return not_whole(d, "producer snapshot");
     json_t *rows = json_array();
     producers_each(&ps, producer_row, rows);
@@ -253,7 +254,7 @@ int dump_partition_metadata(const struct dump *d)
 
     if (!offline_read(d->args, d->path, &b))
         return CLI_FAILED;
-    if (partition_metadata_decode(slice_of(b.p, b.n), &topic_id) < 0)
+    if (!partition_metadata_decode(slice_of(b.p, b.n), &topic_id))
         return not_whole(d, PARTITION_FILE);
     uuid_text(&topic_id, id);
     return object_print(d, json_pack("{s:s}", "topic_id", id));

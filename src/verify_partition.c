@@ -102,9 +102,8 @@ static void topic_id_check(struct verify *v, const char *dir, struct uuid *ret)
     *ret = (struct uuid){ 0 };
     if (rc == 0)
         verify_report(v, FINDING_ERROR, path, -1, "it is missing");
-    else if (rc == 1 && (rc = partition_metadata_decode(slice_of(b.p, b.n), ret)) < 0)
-        verify_report(v, FINDING_ERROR, path, -1, "%s",
-                      rc == -EPROTO ? "it is of another version" : "it holds no topic id, or its checksum is wrong");
+    else if (rc == 1 && !partition_metadata_decode(slice_of(b.p, b.n), ret))
+        verify_report(v, FINDING_ERROR, path, -1, "it holds no topic id");
 }
 
 static void checkpoint_check(struct verify *v, const char *dir, int64_t first, int64_t end)
@@ -142,9 +141,10 @@ static void snapshots_check(struct verify *v, const char *dir, int64_t end)
         CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
         struct producers ps = { 0 };
         int64_t offset;
+        uint32_t identity;
         if (small_read(v, path, &b) != 1)
             continue;
-        if (!producers_decode(slice_of(b.p, b.n), &ps, &offset))
+        if (!producers_decode(slice_of(b.p, b.n), &ps, &offset, &identity))
             verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
         else if (offset != snapshots.v[i] || offset > end)
             verify_report(v, FINDING_ERROR, path, -1, "it is of offset %" PRId64 ", the log ends at %" PRId64,

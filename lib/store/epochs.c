@@ -38,6 +38,12 @@ bool epochs_assign(struct epochs *e, int32_t epoch, int64_t start)
     return true;
 }
 
+void epochs_copy(const struct epochs *from, struct epochs *ret)
+{
+    for (int32_t i = 0; i < from->n; i++)
+        push(ret, from->v[i].epoch, from->v[i].start);
+}
+
 bool epochs_truncate_end(struct epochs *e, int64_t end)
 {
     int32_t before = e->n;

@@ -28,6 +28,7 @@ int32_t epochs_latest(const struct epochs *e); /* -1 none */
 /* `epoch` begins at start. False when nothing changes: the epoch is known already. An epoch that got no
  * record gives way to the next. */
 bool epochs_assign(struct epochs *e, int32_t epoch, int64_t start);
+void epochs_copy(const struct epochs *from, struct epochs *ret); /* ret: empty */
 bool epochs_truncate_end(struct epochs *e, int64_t end); /* the log now ends there; true: changed */
 bool epochs_truncate_start(struct epochs *e, int64_t start);
 /* Largest epoch <= asked and where it ends; of one older than all that are kept, itself and where the first of these

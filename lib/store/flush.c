@@ -100,11 +100,16 @@ int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
     KCHECK(t->l == l);
     if (rc < 0)
         datadir_fail(l->dd, -rc, l->name);
+    pthread_mutex_lock(&l->mark_mu);
     pthread_mutex_lock(&l->mu);
-    if (rc == 0 && t->generation == l->generation)
+    bool moved = rc == 0 && t->generation == l->generation;
+    if (moved)
         flush_done(l, t);
     int64_t flushed = l->flushed.sum.end_offset;
     pthread_mutex_unlock(&l->mu);
+    if (moved)
+        plog_disk_error(l, plog_write_mark(l, flushed), l->name);
+    pthread_mutex_unlock(&l->mark_mu);
     for (int i = 0; i < t->n; i++)
         segment_unref(t->parts[i].seg);
     free(t);

@@ -11,7 +11,6 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/clean_swap.c \
 	%D%/clean_txns.c \
 	%D%/datadir.c %D%/datadir.h %D%/datadir_int.h \
-	%D%/datadir_dirs.c \
 	%D%/entries.c %D%/entries.h \
 	%D%/epochs.c %D%/epochs.h \
 	%D%/flush.c \
@@ -24,6 +23,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog_checkpoint.c \
 	%D%/plog_read.c \
 	%D%/plog_retain.c \
+	%D%/plog_mark.c \
 	%D%/plog_text.c \
 	%D%/plog_time.c \
 	%D%/plog_truncate.c \
@@ -31,6 +31,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/rebuild.c \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_cut.c \
+	%D%/recover_sealed.c \
 	%D%/recover_scan.c \
 	%D%/recover_state.c \
 	%D%/reserve.c %D%/reserve.h \

@@ -89,14 +89,18 @@ static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t en
     return rc < 0 ? rc : 1;
 }
 
-int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
+int plog_locate_as_is(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
 {
     if (end == 0)
         return 0;
     int rc = plog_load_segment(l, s);
-    if (rc < 0)
-        return rc;
-    rc = walk_to(l, s, offset, end, ret);
+    return rc < 0 ? rc : walk_to(l, s, offset, end, ret);
+}
+
+int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
+{
+    int rc = plog_locate_as_is(l, s, offset, end, ret);
+
     if (rc != -EBADMSG)
         return rc;
     rc = plog_repair_segment(l, s);

@@ -2,6 +2,7 @@
 #include "lib/store/logscan.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/base/check.h"
 #include "lib/base/crc32c.h"
@@ -105,21 +106,37 @@ static int judge(struct logscan *s, int64_t at, int64_t min_offset, struct batch
     return rc < 0 ? rc : crc == h->crc;
 }
 
+/* The next place at or behind `at` that has the magic where a header has it; s->end when there is none. */
+static int next_magic(struct logscan *s, int64_t at, int64_t *ret)
+{
+    while (s->end - at >= BATCH_OVERHEAD) {
+        const uint8_t *p;
+        int rc = window_get(s, at, BATCH_OVERHEAD, &p);
+        if (rc < 0)
+            return rc;
+        int64_t n = s->window_at + s->window_n - at - BATCH_OVERHEAD + 1; /* headers that begin in the window */
+        const uint8_t *found = memchr(p + BATCH_MAGIC, 2, (size_t)n);
+        if (found != NULL) {
+            *ret = at + (found - p) - BATCH_MAGIC;
+            return 0;
+        }
+        at += n;
+    }
+    *ret = s->end;
+    return 0;
+}
+
 /* Looks for the next good batch after `at`, byte by byte. 1 and *ret, 0 when there is none, -errno. */
 static int resync(struct logscan *s, int64_t at, int64_t *ret)
 {
     int64_t tried = 0;
 
-    for (; s->end - at >= BATCH_OVERHEAD && tried < RESYNC_CRC_BYTES; at++) {
-        const uint8_t *p;
+    for (; tried < RESYNC_CRC_BYTES; at++) {
         struct batch_header h;
-        bool header_ok;
-        int rc = window_get(s, at, BATCH_OVERHEAD, &p);
-        if (rc < 0)
+        bool header_ok, check = s->check_crc;
+        int rc = next_magic(s, at, &at);
+        if (rc < 0 || at >= s->end)
             return rc;
-        if (p[BATCH_MAGIC] != 2)
-            continue;
-        bool check = s->check_crc;
         s->check_crc = true;
         rc = judge(s, at, s->next_offset, &h, &header_ok);
         s->check_crc = check;

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/uuid.h"
+#include "lib/store/metafiles.h"
 #include "lib/store/plog_int.h"
 
 void plog_path(const struct plog *l, const char *file, char *ret, size_t size)
@@ -97,10 +98,10 @@ int plog_disk_error(struct plog *l, int rc, const char *what)
 /* ---- opening and closing ---- */
 
 static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t partition,
-                             const struct plog_config *cfg)
+                             const struct uuid *topic_id, const struct plog_config *cfg)
 {
     struct plog *l = xcalloc(1, sizeof *l);
-    struct uuid by_chance;
+    char path[PATH_MAX];
     int n = snprintf(l->name, sizeof l->name, "%s-%" PRId32, topic, partition);
 
     KCHECK(n > 0 && (size_t)n < sizeof l->name);
@@ -113,10 +114,13 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->active_since_ms = -1;
     l->snapshot_offset = -1;
     l->start_marker = -1;
-    uuid_random(&by_chance);
-    memcpy(&l->opening, by_chance.b, sizeof l->opening);
+    l->pending.offset = -1;
+    l->identity = partition_identity(topic_id, partition);
+    plog_path(l, MARK_FILE, path, sizeof path);
+    l->mark = segfile_new(l->files, path);
     pthread_mutex_init(&l->slow_mu, NULL);
     pthread_mutex_init(&l->append_mu, NULL);
+    pthread_mutex_init(&l->mark_mu, NULL);
     pthread_mutex_init(&l->fix_mu, NULL);
     pthread_mutex_init(&l->mu, NULL);
     return l;
@@ -127,10 +131,13 @@ static void plog_free(struct plog *l)
     for (int i = 0; i < l->n_segs; i++)
         segment_unref(l->segs[i]);
     free(l->segs);
+    segfile_unref(l->mark);
+    bytebuf_done(&l->pending.bytes);
     producers_clear(&l->producers);
     epochs_done(&l->epochs);
     pthread_mutex_destroy(&l->slow_mu);
     pthread_mutex_destroy(&l->append_mu);
+    pthread_mutex_destroy(&l->mark_mu);
     pthread_mutex_destroy(&l->fix_mu);
     pthread_mutex_destroy(&l->mu);
     free(l);
@@ -150,24 +157,21 @@ static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret
         if (rc < 0)
             return rc;
     }
-    rc = partition_metadata_read(l->io, l->dirfd, l->name, &found);
-    if (rc == -ENOENT || rc == -EBADMSG) /* who asks for it knows whose it is */
+    if (!partition_metadata_read(l->io, l->dirfd, l->name, &found))
         return partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
-    if (rc < 0)
-        return rc;
     return uuid_eq(&found, topic_id) ? 0 : -ESTALE;
 }
 
 int plog_open(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
               const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec)
 {
-    struct plog *l = plog_new(dd, topic, partition, cfg);
+    struct plog *l = plog_new(dd, topic, partition, topic_id, cfg);
     bool made;
 
     *rec = (struct plog_recovery){ 0 };
     int rc = make_directory(l, topic_id, &made);
     if (rc == 0)
-        rc = plog_recover(l, datadir_was_clean(dd), now_ms, rec);
+        rc = plog_recover(l, datadir_was_clean(dd), !made, now_ms, rec);
     if (made && (rc == -ENOSPC || rc == -EDQUOT)) /* nothing of a log that there is no room for stays */
         datadir_remove_tree(l->io, l->dirfd, l->name);
     if (rc < 0) {
@@ -242,7 +246,6 @@ void plog_ends(struct plog *l, struct plog_ends *ret)
         .size_bytes = l->size_bytes,
         .newest_timestamp = l->newest_ms,
         .checkpoint_hw = l->checkpoint_hw,
-        .text_era = ((int64_t)(l->opening >> 1) << 32) + (uint32_t)(l->generation + l->swaps),
     };
     pthread_mutex_unlock(&l->mu);
 }
@@ -458,7 +461,9 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
         .writeback_bytes = l->cfg.writeback_bytes,
     };
     pthread_mutex_unlock(&l->mu);
-    if (go && datadir_is_full(l->dd))
+    if (go && l->half_cut.seg != NULL)
+        storage_error(ret, -EAGAIN); /* a truncation has to be tried again first */
+    else if (go && datadir_is_full(l->dd))
         storage_error(ret, -ENOSPC);
     else if (go)
         append_admitted(l, batch, n, &how, ret);

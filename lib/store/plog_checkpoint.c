@@ -19,7 +19,7 @@ void snapshot_path(const struct plog *l, int64_t offset, char *ret, size_t size)
     segment_path(ret, size, l->name, offset, ".producers");
 }
 
-static int replace(struct plog *l, const char *file, const void *p, size_t n)
+int plog_replace(struct plog *l, const char *file, const void *p, size_t n)
 {
     char path[PATH_MAX];
 
@@ -36,7 +36,7 @@ int plog_write_epochs(struct plog *l)
     l->epochs_dirty = false;
     epochs_encode(&l->epochs, &b);
     pthread_mutex_unlock(&l->mu);
-    int rc = dirty ? replace(l, EPOCHS_FILE, b.p, b.n) : 0;
+    int rc = dirty ? plog_replace(l, EPOCHS_FILE, b.p, b.n) : 0;
     bytebuf_done(&b);
     if (rc < 0) {
         pthread_mutex_lock(&l->mu);
@@ -60,31 +60,59 @@ static void remove_old_snapshots(struct plog *l)
     listing_done(&ls);
 }
 
-/* Producer state as of the log's end. That may be above the flush point: a snapshot that the log does not
- * reach is not used by recovery, which is why older ones are kept. */
-static int write_snapshot(struct plog *l)
+/* Producer state as of the log's end, kept until the flush point has got there. Under slow_mu; mu is taken. */
+static void take_pending(struct plog *l)
 {
-    struct bytebuf b = { 0 };
+    struct pending_snapshot *p = &l->pending;
+
+    p->bytes.n = 0;
+    p->offset = l->end_offset;
+    p->empty = l->producers.n == 0;
+    if (!p->empty)
+        producers_encode(&l->producers, p->offset, l->identity, &p->bytes);
+}
+
+static int write_pending(struct plog *l)
+{
+    struct pending_snapshot *p = &l->pending;
     char path[PATH_MAX];
     int rc = 0;
 
-    pthread_mutex_lock(&l->mu);
-    int64_t offset = l->end_offset;
-    bool empty = l->producers.n == 0;
-    if (!empty && offset != l->snapshot_offset)
-        producers_encode(&l->producers, offset, &b);
-    pthread_mutex_unlock(&l->mu);
-    if (b.n > 0) {
-        snapshot_path(l, offset, path, sizeof path);
-        rc = io_replace_file(l->io, l->dirfd, l->name, path, b.p, b.n);
-        bytebuf_done(&b);
+    if (!p->empty) {
+        snapshot_path(l, p->offset, path, sizeof path);
+        rc = io_replace_file(l->io, l->dirfd, l->name, path, p->bytes.p, p->bytes.n);
         if (rc == 0)
             remove_old_snapshots(l);
     }
-    if (rc == 0) {
-        l->snapshot_offset = offset;
-        l->snapshot_empty = empty;
-    }
+    if (rc < 0)
+        return rc;
+    l->snapshot_offset = p->offset;
+    l->snapshot_empty = p->empty;
+    plog_drop_pending(l);
+    return 0;
+}
+
+void plog_drop_pending(struct plog *l)
+{
+    bytebuf_done(&l->pending.bytes);
+    l->pending.offset = -1;
+}
+
+/* S4: no snapshot is of an offset above the flush point. After a power cut the log could end below it and grow
+ * past it with other batches, and then it would be believed. While appends go on the end is always above: the
+ * state is taken now and written by a later checkpoint. */
+static int write_snapshot(struct plog *l)
+{
+    pthread_mutex_lock(&l->mu);
+    int64_t flushed = l->flushed.sum.end_offset;
+    if (flushed == l->end_offset && flushed != l->snapshot_offset)
+        take_pending(l);
+    pthread_mutex_unlock(&l->mu);
+    int rc = l->pending.offset >= 0 && l->pending.offset <= flushed ? write_pending(l) : 0;
+    pthread_mutex_lock(&l->mu);
+    if (rc == 0 && l->pending.offset < 0 && l->end_offset > flushed)
+        take_pending(l);
+    pthread_mutex_unlock(&l->mu);
     return rc;
 }
 
@@ -109,13 +137,29 @@ static void sync_indexes(struct plog *l, int64_t from_segment)
     }
 }
 
-int plog_write_claims(struct plog *l, int64_t hw)
+int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
 {
     uint8_t bytes[CHECKPOINT_BYTES];
-    struct checkpoint c = { .hw = hw };
     struct checkpoint old;
     bool have_old = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old);
 
+    checkpoint_encode(bytes, c);
+    if (memcmp(bytes, l->saved, sizeof bytes) == 0)
+        return 0;
+    sync_indexes(l, have_old ? old.flushed.segment : c->flushed.segment);
+    int rc = plog_replace(l, CHECKPOINT_FILE, bytes, sizeof bytes);
+    if (rc == 0)
+        memcpy(l->saved, bytes, sizeof bytes);
+    return rc;
+}
+
+int plog_write_checkpoint(struct plog *l, int64_t hw)
+{
+    struct checkpoint c = { .hw = hw };
+
+    pthread_mutex_lock(&l->append_mu);
+    segment_write_tails(plog_active(l), &l->mu); /* an error makes the index sparser, no more */
+    pthread_mutex_unlock(&l->append_mu);
     pthread_mutex_lock(&l->mu);
     c.start_offset = l->start_offset;
     c.flushed = l->flushed;
@@ -123,27 +167,13 @@ int plog_write_claims(struct plog *l, int64_t hw)
     l->dir_checkpointed = l->dir_changes;
     pthread_mutex_unlock(&l->mu);
     int rc = write_snapshot(l);
+    if (rc == 0)
+        rc = plog_write_epochs(l);
     if (rc < 0)
         return plog_disk_error(l, rc, l->name);
     c.producers_offset = l->snapshot_offset;
     c.producers_empty = l->snapshot_empty;
-    checkpoint_encode(bytes, &c);
-    rc = plog_write_epochs(l);
-    if (rc == 0 && memcmp(bytes, l->saved, sizeof bytes) != 0) {
-        sync_indexes(l, have_old ? old.flushed.segment : c.flushed.segment);
-        rc = replace(l, CHECKPOINT_FILE, bytes, sizeof bytes);
-        if (rc == 0)
-            memcpy(l->saved, bytes, sizeof bytes);
-    }
-    return plog_disk_error(l, rc, l->name);
-}
-
-int plog_write_checkpoint(struct plog *l, int64_t hw)
-{
-    pthread_mutex_lock(&l->append_mu);
-    segment_write_tails(plog_active(l), &l->mu); /* an error makes the index sparser, no more */
-    pthread_mutex_unlock(&l->append_mu);
-    return plog_write_claims(l, hw);
+    return plog_disk_error(l, plog_save_checkpoint(l, &c), l->name);
 }
 
 int plog_checkpoint(struct plog *l, int64_t hw, bool force)

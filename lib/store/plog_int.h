@@ -3,6 +3,7 @@
  * A partition's log from inside. Locks, in order:
  *   slow_mu    what waits for the disk: checkpoint, retention, truncation, close
  *   append_mu  writers of the active segment: append, roll, its index tails
+ *   mark_mu    writing partition.flushed (plog_mark.c)
  *   fix_mu     reading or rebuilding what is known of sealed segments
  *   mu         the numbers below; a leaf but for the file cache's own, never held over a read or write
  * Segments are reference-counted: who has one may go on reading after it left the log.
@@ -30,14 +31,31 @@ struct border { /* where a recent batch ended: readers at the tail start and sto
     int64_t text; /* text position */
 };
 
+/* Where the log is to be cut: the batch border at or below the offset asked for, in segment number i, and the sum
+ * of what stays of that segment. */
+struct cut {
+    int i;
+    struct segment *seg;
+    struct segment_sum sum;
+    int64_t text_base;
+};
+
+struct pending_snapshot {
+    struct bytebuf bytes; /* of the file */
+    int64_t offset;       /* -1: there is none */
+    bool empty;           /* no producer was known */
+};
+
 struct plog {
     struct datadir *dd;        /* set once */
     const struct store_io *io; /* set once */
     struct filecache *files;   /* set once */
     int dirfd;                 /* set once: of the data directory */
     char name[NAME_MAX + 1];   /* set once: "orders-0", the directory's name */
+    uint32_t identity;         /* set once: topic id and partition, in the files that are this log's (S12) */
+    struct segfile *mark;      /* set once: partition.flushed */
 
-    pthread_mutex_t slow_mu, append_mu, fix_mu, mu;
+    pthread_mutex_t slow_mu, append_mu, mark_mu, fix_mu, mu;
 
     /* guarded by mu */
     struct plog_config cfg;
@@ -68,11 +86,13 @@ struct plog {
     uint8_t saved[CHECKPOINT_BYTES]; /* the checkpoint file as it is; all zero when unknown */
     int64_t snapshot_offset;         /* newest producer state on disk; -1 none */
     bool snapshot_empty;             /* it was empty and has no file */
+    struct pending_snapshot pending; /* one that the flush point has not reached yet */
+    struct cut half_cut;             /* its files are cut, or part of them, and memory is not: no appends until a
+                                      * truncation has got through; seg NULL: none. Guarded by append_mu too */
     bool cleaning;                   /* the cleaner's manifest may be there */
     int64_t start_marker;            /* NNN.start there is; -1 none */
 
     int64_t checkpoint_hw; /* set once */
-    uint32_t opening;      /* set once: by chance, one opening of the log from another */
 };
 
 /* ---- plog.c ---- */
@@ -93,8 +113,21 @@ int plog_create_files(struct plog *l, struct segment *s);
 /* S8: tells the directory about an error unless it is only a full disk. */
 int plog_disk_error(struct plog *l, int rc, const char *what);
 
+/* ---- plog_mark.c ---- */
+#define MARK_FILE  "partition.flushed"
+#define MARK_BYTES 32
+struct flush_mark {
+    int64_t offset;
+    uint32_t identity;
+};
+void mark_encode(uint8_t ret[MARK_BYTES], const struct flush_mark *m);
+bool mark_decode(struct slice s, struct flush_mark *ret);
+int64_t plog_read_mark(struct plog *l);                /* the offset, -1 when it cannot be used */
+int plog_write_mark(struct plog *l, int64_t offset);   /* not synced; under mark_mu once the log is open */
+
 /* ---- recover.c ---- */
-int plog_recover(struct plog *l, bool clean, int64_t now_ms, struct plog_recovery *rec);
+/* had_dir: the partition's directory was there before. */
+int plog_recover(struct plog *l, bool clean, bool had_dir, int64_t now_ms, struct plog_recovery *rec);
 
 /* ---- listing.c ---- */
 struct listing {   /* what is in the directory */
@@ -109,11 +142,14 @@ void listing_done(struct listing *ls);
 
 /* ---- plog_checkpoint.c ---- */
 int plog_write_checkpoint(struct plog *l, int64_t hw); /* under slow_mu */
-int plog_write_claims(struct plog *l, int64_t hw); /* the same once index tails are written; under slow_mu */
+int plog_save_checkpoint(struct plog *l, const struct checkpoint *c); /* under slow_mu */
+/* S6 for a file of the partition. */
+int plog_replace(struct plog *l, const char *file, const void *p, size_t n);
 int plog_write_epochs(struct plog *l);             /* under slow_mu */
 /* Makes offset a start that survives the loss of the checkpoint (NNN.start). Under slow_mu. */
 int plog_mark_start(struct plog *l, int64_t offset);
 void snapshot_path(const struct plog *l, int64_t offset, char *ret, size_t size);
+void plog_drop_pending(struct plog *l); /* the snapshot that waits for the flush point; under slow_mu */
 #define SNAPSHOTS_KEPT 3
 
 /* ---- segload.c ---- */
@@ -139,6 +175,8 @@ struct place { /* a batch */
 /* First batch of the segment whose last offset is >= offset, looking below position `end`. 1, 0 when there is
  * none, -errno; -EBADMSG: the log is damaged there. */
 int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret);
+/* The same without mending an index that lies: -EBADMSG then. */
+int plog_locate_as_is(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret);
 /* Headers one after the other: small batches come 4 KiB at a time. Begins with at = n = 0. 0, or -EBADMSG. */
 struct header_window {
     int64_t at, n;
@@ -149,6 +187,9 @@ int header_window_get(struct header_window *w, struct segment *s, int64_t positi
 /* One header. */
 int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t end,
                    struct batch_header *ret);
+/* plog_text.c: text of the batches of a segment before `position`, a batch border above 0; -EBADMSG when .text
+ * lies, which is not mended. */
+int plog_text_before(struct plog *l, struct segment *s, int64_t position, int64_t *ret);
 /* The whole batch into b (emptied first). */
 int plog_load_batch(struct plog *l, struct segment *s, const struct place *at, struct bytebuf *b);
 

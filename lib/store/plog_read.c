@@ -9,8 +9,7 @@
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
 
-#define WALK_BATCHES 16  /* as many headers are cheaper than a search in the index */
-#define EMPTIED_MAX  256 /* segments without records that one read steps over */
+#define WALK_BATCHES 16 /* as many headers are cheaper than a search in the index */
 
 struct read_view {          /* what was true under mu */
     struct segment *seg;    /* a reference */
@@ -34,19 +33,16 @@ static int64_t remembered(const struct plog *l, int64_t offset, const struct seg
 }
 
 /* Picks the segment; false when there is nothing to read in [offset, limit). Under mu. */
-static bool view_take(struct plog *l, int64_t *offset, int64_t limit, struct read_view *ret)
+static bool view_take(struct plog *l, int64_t offset, int64_t limit, struct read_view *ret)
 {
-    int i = plog_find_segment(l, *offset);
+    int i = plog_find_segment(l, offset);
 
-    /* A sealed segment may end before the next one begins: compaction and damage leave such gaps. */
-    if (l->segs[i]->known && *offset >= l->segs[i]->sum.end_offset && i + 1 < l->n_segs)
-        *offset = l->segs[++i]->base;
-    if (*offset >= limit)
+    if (offset >= limit)
         return false;
     struct segment *s = l->segs[i];
     ret->seg = segment_ref(s);
     ret->size = s->sum.size;
-    ret->start_position = *offset <= s->base ? 0 : remembered(l, *offset, s);
+    ret->start_position = offset <= s->base ? 0 : remembered(l, offset, s);
     ret->end_position = limit >= plog_segment_end(l, i) ? s->sum.size : remembered(l, limit, s);
     return true;
 }
@@ -141,7 +137,9 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     if (rc < 0)
         return rc;
     rc = find_start(l, v, offset, &start);
-    if (rc <= 0)
+    if (rc == 0) /* every segment ends where the next begins: what is not there is lost */
+        rc = -EBADMSG;
+    if (rc < 0)
         return rc;
     int64_t end = v->end_position;
     if (start.position >= end)
@@ -167,43 +165,6 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     return 0;
 }
 
-/* Has compaction left only empty batches in the segment? *ret_end: the offset after them. Looks at one small read,
- * and only at segments that have the size for it. */
-static bool is_emptied(const struct read_view *v, int64_t *ret_end)
-{
-    struct header_window w;
-    struct batch_header h;
-
-    w.at = w.n = 0;
-    if (v->size == 0 || v->size % BATCH_OVERHEAD != 0 || v->size > (int64_t)sizeof w.p)
-        return false;
-    for (int64_t at = 0; at < v->size; at += BATCH_OVERHEAD) {
-        if (header_window_get(&w, v->seg, at, v->size, &h) < 0 || h.count != 0 ||
-            batch_size(&h) != BATCH_OVERHEAD)
-            return false;
-        *ret_end = batch_last_offset(&h) + 1;
-    }
-    return true;
-}
-
-/* On to the next segment with records, or else to the last one without: clients take answers without a record for
- * records that are larger than what they asked for, and librdkafka gives up after a dozen. */
-static void skip_emptied(struct plog *l, int64_t limit, struct read_view *v)
-{
-    struct read_view next;
-    int64_t end;
-
-    for (int i = 0; i < EMPTIED_MAX && is_emptied(v, &end); i++) {
-        pthread_mutex_lock(&l->mu);
-        bool some = view_take(l, &end, limit, &next);
-        pthread_mutex_unlock(&l->mu);
-        if (!some)
-            return;
-        segment_unref(v->seg);
-        *v = next;
-    }
-}
-
 static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
                      struct plog_span *ret)
 {
@@ -212,16 +173,14 @@ static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_
     int rc = 0;
 
     pthread_mutex_lock(&l->mu);
-    limit = MIN(limit, l->end_offset);
     if (offset < l->start_offset || offset > l->end_offset)
         rc = -ERANGE;
     else
-        some = view_take(l, &offset, limit, &v);
+        some = view_take(l, offset, MIN(limit, l->end_offset), &v);
     pthread_mutex_unlock(&l->mu);
     if (!some)
         return rc;
-    skip_emptied(l, limit, &v);
-    rc = make_span(l, &v, MAX(offset, v.seg->base), limit, max_bytes, at_least_one, ret);
+    rc = make_span(l, &v, offset, limit, max_bytes, at_least_one, ret);
     segment_unref(v.seg);
     return rc;
 }

@@ -91,6 +91,24 @@ static int walk_next(struct text_walk *w, int64_t text)
     return rc < 0 ? rc : 1;
 }
 
+int plog_text_before(struct plog *l, struct segment *s, int64_t position, int64_t *ret)
+{
+    struct text_walk w;
+    int64_t text = 0;
+
+    walk_init(&w, l, s, position);
+    int rc = walk_start(&w, TEXT_POSITION, position - 1);
+    do {
+        if (rc >= 0)
+            rc = walk_batch_text(&w, &text);
+        if (rc >= 0)
+            rc = walk_next(&w, text);
+    } while (rc == 1);
+    *ret = w.text;
+    walk_done(&w);
+    return rc;
+}
+
 /* Text of the records of the batch at hand that lie below offset. A batch that cannot be decoded has none, as
  * in batch_text_bytes. */
 static int text_below(struct text_walk *w, int64_t offset, int64_t *ret)

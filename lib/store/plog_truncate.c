@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dropping the log's end (S11). First everything that makes claims about the log is durably lowered: producer
- * snapshots beyond the new end, leader epochs, the flush point. Then the files are cut. A crash anywhere in
- * between leaves claims that are true of either log.
+ * Dropping the log's end (S11): claims first, files second, memory last. Producer snapshots beyond the new end,
+ * leader epochs and the flush point are durably lowered; then the files are cut; then the log is what the files are.
+ * A crash anywhere leaves claims that are true of either log, and an error leaves a log that goes on as it was
+ * (claims) or takes no appends until the cut was tried again (files). Every step may be done twice.
+ *
+ * append_mu is held from the first claim on. An index that lies is mended before, without it.
  */
 #include <errno.h>
 
@@ -10,15 +13,6 @@
 #include "lib/base/mem.h"
 #include "lib/store/clean_int.h"
 #include "lib/store/recover.h"
-
-/* The batch border at or below `offset`, in the segment that holds it, and the sum of what stays of that
- * segment. */
-struct cut {
-    int i;
-    struct segment *seg;
-    struct segment_sum sum;
-    int64_t text_base;
-};
 
 /* How many entries have a key below `target`. */
 static int count_below(struct plog *l, struct entries *e, struct entry_key key, int64_t target, int32_t *ret)
@@ -80,10 +74,31 @@ static int sum_timestamps(struct plog *l, struct segment *s, struct segment_sum 
     return rc;
 }
 
-static int find_cut(struct plog *l, int64_t offset, struct cut *ret)
+/* By the batches themselves, when the log is damaged where it is to be cut: the end of the last batch that can be
+ * read. */
+static int find_cut_by_scan(struct plog *l, struct segment *s, int64_t offset, struct place *ret)
+{
+    struct logscan scan;
+    struct scan_item it;
+    int rc = segfile_pin(s->log, false);
+
+    if (rc < 0)
+        return rc;
+    *ret = (struct place){ .h.base_offset = s->base };
+    logscan_init(&scan, l->io, segfile_fd(s->log), 0, s->sum.size, s->base);
+    while ((rc = logscan_next(&scan, &it)) == 0 && it.what == SCAN_BATCH && batch_last_offset(&it.h) < offset) {
+        ret->position = it.at + it.n;
+        ret->h.base_offset = batch_last_offset(&it.h) + 1;
+    }
+    logscan_done(&scan);
+    segfile_unpin(s->log);
+    return rc;
+}
+
+/* -EBADMSG: what is known of ret->seg contradicts its log. */
+static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *ret)
 {
     struct place at;
-    int64_t text;
 
     ret->i = plog_find_segment(l, offset);
     ret->seg = l->segs[ret->i];
@@ -92,126 +107,220 @@ static int find_cut(struct plog *l, int64_t offset, struct cut *ret)
     ret->sum = segment_sum_empty(ret->seg->base);
     if (rc < 0 || offset <= ret->seg->base)
         return rc;
-    rc = plog_locate(l, ret->seg, offset, ret->seg->sum.size, &at);
+    rc = by_scan ? find_cut_by_scan(l, ret->seg, offset, &at)
+                 : plog_locate_as_is(l, ret->seg, offset, ret->seg->sum.size, &at);
     if (rc < 0)
         return rc;
-    ret->sum.size = rc == 1 ? at.position : ret->seg->sum.size;
-    ret->sum.end_offset = rc == 1 ? at.h.base_offset : ret->seg->sum.end_offset;
-    rc = plog_text_of_offset(l, MAX(ret->sum.end_offset, l->start_offset), &text);
-    ret->sum.text_bytes = rc == 0 ? text - ret->text_base : 0;
+    if (rc == 0 && !by_scan) { /* it lies behind the segment's last batch */
+        at.position = ret->seg->sum.size;
+        at.h.base_offset = ret->seg->sum.end_offset;
+    }
+    ret->sum.size = at.position;
+    ret->sum.end_offset = at.h.base_offset;
+    if (at.position == 0)
+        return 0;
+    rc = plog_text_before(l, ret->seg, at.position, &ret->sum.text_bytes);
     if (rc == 0)
         rc = count_entries(l, ret->seg, &ret->sum);
     if (rc == 0)
         rc = sum_timestamps(l, ret->seg, &ret->sum);
+    return rc == -ENODATA ? -EBADMSG : rc;
+}
+
+/* ---- claims ---- */
+
+/* Producer state as of the new end, from an older snapshot and the log. */
+static int find_producers(struct plog *l, const struct cut *c, struct recovery *r)
+{
+    struct plog_recovery rec = { 0 };
+
+    r->rec = &rec;
+    r->have_ckpt = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &r->ckpt);
+    r->end_offset = c->sum.end_offset;
+    r->end_segment = c->seg;
+    r->end_position = c->sum.size;
+    int rc = listing_read(l->io, l->dirfd, l->name, &r->ls);
+    if (rc == 0)
+        rc = recovery_drop_snapshots(r, r->end_offset);
+    if (rc == 0)
+        rc = recovery_load_producers(r);
+    listing_done(&r->ls);
+    r->rec = NULL;
     return rc;
 }
 
-/* The log as it will be, in memory; returns the segments that go. Under append_mu. */
-static struct segment **lower_in_memory(struct plog *l, const struct cut *c, int *ret_n)
+static int lower_epochs(struct plog *l, int64_t end)
+{
+    struct epochs low = { 0 };
+    struct bytebuf b = { 0 };
+    int rc = 0;
+
+    pthread_mutex_lock(&l->mu);
+    epochs_copy(&l->epochs, &low);
+    pthread_mutex_unlock(&l->mu);
+    if (epochs_truncate_end(&low, end)) {
+        epochs_encode(&low, &b);
+        rc = plog_replace(l, EPOCHS_FILE, b.p, b.n);
+    }
+    epochs_done(&low);
+    bytebuf_done(&b);
+    return rc;
+}
+
+/* The flush point as it will be: not above the cut. */
+static struct log_point lower_point(const struct plog *l, const struct cut *c)
+{
+    if (l->flushed.sum.end_offset < c->sum.end_offset && l->flushed.segment <= c->seg->base)
+        return l->flushed;
+    return (struct log_point){ .segment = c->seg->base, .text_base = c->text_base, .sum = c->sum };
+}
+
+/* Under mark_mu. */
+static int lower_claims(struct plog *l, const struct cut *c, const struct recovery *r)
+{
+    struct checkpoint old, low = { .producers_offset = r->snapshot_offset, .producers_empty = r->snapshot_empty };
+    int64_t hw = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old) ? old.hw : 0;
+
+    pthread_mutex_lock(&l->mu);
+    low.start_offset = l->start_offset;
+    low.flushed = lower_point(l, c);
+    pthread_mutex_unlock(&l->mu);
+    low.hw = MIN(hw, c->sum.end_offset);
+    int rc = plog_write_mark(l, MIN(low.flushed.sum.end_offset, c->sum.end_offset));
+    if (rc == 0)
+        rc = segfile_sync(l->mark);
+    if (rc == 0)
+        rc = lower_epochs(l, c->sum.end_offset);
+    return rc < 0 ? rc : plog_save_checkpoint(l, &low);
+}
+
+/* ---- files ---- */
+
+static int cut_files(struct plog *l, const struct cut *c)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&l->fix_mu);
+    for (int i = l->n_segs - 1; rc == 0 && i > c->i; i--)
+        rc = segment_unlink(l->segs[i]);
+    if (rc == 0)
+        rc = segfile_truncate(c->seg->log, c->sum.size);
+    if (rc == 0)
+        rc = segfile_sync(c->seg->log);
+    pthread_mutex_unlock(&l->fix_mu);
+    return rc < 0 ? rc : io_sync_dir(l->io, l->dirfd, l->name);
+}
+
+/* ---- memory ---- */
+
+/* The log is what its files are. Under append_mu. */
+static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery *r)
 {
     pthread_mutex_lock(&l->mu);
-    int n = l->n_segs - c->i - 1;
-    struct segment **gone = xcalloc((size_t)n + 1, sizeof(struct segment *));
-    for (int i = 0; i < n; i++) {
-        gone[i] = l->segs[c->i + 1 + i];
-        gone[i]->gone = true;
-        l->size_bytes -= gone[i]->sum.size;
+    l->flushed = lower_point(l, c);
+    while (l->n_segs > c->i + 1) {
+        struct segment *s = l->segs[--l->n_segs];
+        s->gone = true;
+        l->size_bytes -= s->sum.size;
+        segment_unref(s);
     }
-    l->n_segs = c->i + 1;
     l->size_bytes -= c->seg->sum.size - c->sum.size;
     segment_reset(c->seg, &c->sum);
     c->seg->flushed = MIN(c->seg->flushed, c->sum.size);
     l->generation++;
     l->n_borders = l->n_read_ends = 0;
     l->end_offset = c->sum.end_offset;
-    if (l->flushed.sum.end_offset >= c->sum.end_offset || l->flushed.segment > c->seg->base)
-        l->flushed = plog_point(l);
     if (epochs_truncate_end(&l->epochs, c->sum.end_offset))
         l->epochs_dirty = true;
+    producers_swap(&l->producers, &r->producers);
     plog_note_border(l);
     pthread_mutex_unlock(&l->mu);
     l->written_back = MIN(l->written_back, c->sum.size);
-    *ret_n = n;
-    return gone;
+    l->snapshot_offset = r->snapshot_offset;
+    l->snapshot_empty = r->snapshot_empty;
+    l->half_cut.seg = NULL;
+    plog_drop_pending(l);
 }
 
-/* Producer state as of the new end, from an older snapshot and the log. Snapshots beyond the end are removed.
- */
-static int reload_producers(struct plog *l)
+static int prepare(struct plog *l, int64_t offset, bool by_scan, struct cut *ret, struct segment **ret_lying)
 {
-    struct plog_recovery rec = { 0 };
-    struct recovery r = { .l = l, .rec = &rec, .now_ms = MAX(l->newest_ms, 0) };
-
-    r.have_ckpt = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &r.ckpt);
-    int rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
-    if (rc == 0) {
-        pthread_mutex_lock(&l->mu);
-        producers_clear(&l->producers);
-        pthread_mutex_unlock(&l->mu);
-        rc = recovery_load_producers(&r);
-    }
-    listing_done(&r.ls);
-    return rc;
-}
-
-static int cut_files(struct plog *l, struct segment **gone, int n_gone, struct segment *last)
-{
-    pthread_mutex_lock(&l->fix_mu);
-    int rc = 0;
-    for (int i = n_gone - 1; rc == 0 && i >= 0; i--)
-        rc = segment_unlink(gone[i]);
-    pthread_mutex_unlock(&l->fix_mu);
-    if (rc == 0)
-        rc = segfile_truncate(last->log, last->sum.size);
-    if (rc == 0)
-        rc = segment_trim_files(last);
-    if (rc == 0)
-        rc = segfile_sync(last->log);
-    return rc < 0 ? rc : io_sync_dir(l->io, l->dirfd, l->name);
-}
-
-static int64_t saved_hw(const struct plog *l)
-{
-    struct checkpoint c;
-    return checkpoint_decode(slice_of(l->saved, sizeof l->saved), &c) ? c.hw : 0;
-}
-
-/* Under slow_mu and append_mu. */
-static int truncate_to(struct plog *l, int64_t offset)
-{
-    struct cut c;
-    int n_gone;
     int rc = segment_write_tails(plog_active(l), &l->mu);
 
     if (rc == 0) /* a manifest speaks of the log as it was */
         rc = clean_settle_locked(l);
     if (rc == 0)
-        rc = find_cut(l, offset, &c);
+        rc = find_cut(l, offset, by_scan, ret);
+    if (rc == -EBADMSG)
+        *ret_lying = segment_ref(ret->seg);
+    return rc;
+}
+
+/* Under slow_mu and append_mu. *ret_lying: the segment whose index has to be mended first. */
+static int truncate_to(struct plog *l, int64_t offset, bool by_scan, struct segment **ret_lying)
+{
+    struct recovery r = { .l = l, .now_ms = MAX(l->newest_ms, 0) };
+    struct cut c;
+    int rc = l->half_cut.seg != NULL ? 0 : prepare(l, offset, by_scan, &c, ret_lying);
+
     if (rc < 0)
         return rc;
-    struct segment **gone = lower_in_memory(l, &c, &n_gone);
-    rc = reload_producers(l);
+    if (l->half_cut.seg != NULL)
+        c = l->half_cut;
+    rc = find_producers(l, &c, &r);
+    pthread_mutex_lock(&l->mark_mu);
     if (rc == 0)
-        rc = plog_write_claims(l, MIN(saved_hw(l), l->end_offset));
+        rc = lower_claims(l, &c, &r);
+    if (rc == 0) {
+        l->half_cut = c;
+        rc = cut_files(l, &c);
+    }
     if (rc == 0)
-        rc = cut_files(l, gone, n_gone, c.seg);
-    for (int i = 0; i < n_gone; i++)
-        segment_unref(gone[i]);
-    free(gone);
-    return plog_disk_error(l, rc, l->name);
+        lower_in_memory(l, &c, &r);
+    pthread_mutex_unlock(&l->mark_mu);
+    producers_clear(&r.producers);
+    if (rc == 0) /* caches: what is too long in them is not counted, and an error costs a rebuild */
+        segment_trim_files(c.seg);
+    return rc;
+}
+
+/* What a full disk refuses is tried again with what was kept back for emptying it. */
+static int truncate_sparing(struct plog *l, int64_t offset, bool by_scan, struct segment **ret_lying)
+{
+    int rc = truncate_to(l, offset, by_scan, ret_lying);
+
+    return datadir_spend_reserve(l->dd, rc) ? truncate_to(l, offset, by_scan, ret_lying) : rc;
+}
+
+/* A cut that was begun comes first. */
+static int try_truncate(struct plog *l, int64_t offset, bool by_scan, struct segment **ret_lying)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&l->append_mu);
+    if (offset < l->start_offset)
+        rc = -ERANGE;
+    else if (l->half_cut.seg != NULL)
+        rc = truncate_sparing(l, offset, by_scan, ret_lying);
+    if (rc == 0 && offset < l->end_offset)
+        rc = truncate_sparing(l, offset, by_scan, ret_lying);
+    pthread_mutex_unlock(&l->append_mu);
+    return rc;
 }
 
 int plog_truncate(struct plog *l, int64_t offset)
 {
-    int rc = 0;
+    struct segment *lying = NULL;
+    bool by_scan = false;
 
     pthread_mutex_lock(&l->slow_mu);
-    pthread_mutex_lock(&l->append_mu);
-    if (offset < l->start_offset)
-        rc = -ERANGE;
-    else if (offset < l->end_offset)
-        rc = truncate_to(l, offset);
-    pthread_mutex_unlock(&l->append_mu);
+    int rc = try_truncate(l, offset, false, &lying);
+    while (rc == -EBADMSG && lying != NULL && !by_scan) {
+        by_scan = plog_repair_segment(l, lying) < 0; /* the log itself is damaged there */
+        segment_unref(lying);
+        lying = NULL;
+        rc = try_truncate(l, offset, by_scan, &lying);
+    }
+    segment_unref(lying);
     pthread_mutex_unlock(&l->slow_mu);
-    return rc;
+    return rc == -EBADMSG || rc == -ERANGE ? rc : plog_disk_error(l, rc, l->name);
 }

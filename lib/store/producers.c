@@ -23,7 +23,7 @@ enum {
     PROD_CRC = 12, /* of all that follows */
     PROD_OFFSET = 16,
     PROD_N = 24,
-    PROD_ZERO = 28,
+    PROD_IDENTITY = 28, /* 0 in version 1 */
     PROD_HEADER_BYTES = 32,
 };
 enum {
@@ -37,7 +37,7 @@ enum {
     ENTRY_BYTES = ENTRY_BATCHES + PRODUCER_WINDOW * BATCH_BYTES,
 };
 #define MAGIC  "klogprod"
-#define FORMAT 1
+#define FORMAT 2 /* 1 is read too */
 
 static struct producer *find(const struct producers *ps, int64_t id)
 {
@@ -193,7 +193,7 @@ static void decode_batch(const uint8_t *p, struct producer_batch *ret)
     ret->timestamp = (int64_t)get_be64(p + 24);
 }
 
-void producers_encode(const struct producers *ps, int64_t offset, struct bytebuf *ret)
+void producers_encode(const struct producers *ps, int64_t offset, uint32_t identity, struct bytebuf *ret)
 {
     size_t start = ret->n;
     uint8_t *head = bytebuf_extend(ret, PROD_HEADER_BYTES);
@@ -203,6 +203,7 @@ void producers_encode(const struct producers *ps, int64_t offset, struct bytebuf
     put_be32(head + PROD_VERSION, FORMAT);
     put_be64(head + PROD_OFFSET, (uint64_t)offset);
     put_be32(head + PROD_N, (uint32_t)ps->n);
+    put_be32(head + PROD_IDENTITY, identity);
     for (const struct producer *p = ps->by_id; p != NULL; p = p->hh.next) {
         uint8_t *e = bytebuf_extend(ret, ENTRY_BYTES);
         memset(e, 0, ENTRY_BYTES);
@@ -235,10 +236,11 @@ static bool decode_entry(const uint8_t *e, struct producers *ps)
     return true;
 }
 
-bool producers_decode(struct slice s, struct producers *ps, int64_t *ret_offset)
+bool producers_decode(struct slice s, struct producers *ps, int64_t *ret_offset, uint32_t *ret_identity)
 {
     KCHECK(ps->n == 0);
-    if (s.n < PROD_HEADER_BYTES || memcmp(s.p, MAGIC, 8) != 0 || get_be32(s.p + PROD_VERSION) != FORMAT ||
+    if (s.n < PROD_HEADER_BYTES || memcmp(s.p, MAGIC, 8) != 0 || get_be32(s.p + PROD_VERSION) < 1 ||
+        get_be32(s.p + PROD_VERSION) > FORMAT ||
         get_be32(s.p + PROD_CRC) != crc32c(0, s.p + PROD_OFFSET, s.n - PROD_OFFSET))
         return false;
     uint32_t n = get_be32(s.p + PROD_N);
@@ -251,5 +253,6 @@ bool producers_decode(struct slice s, struct producers *ps, int64_t *ret_offset)
         }
     }
     *ret_offset = (int64_t)get_be64(s.p + PROD_OFFSET);
+    *ret_identity = get_be32(s.p + PROD_VERSION) == 1 ? 0 : get_be32(s.p + PROD_IDENTITY);
     return true;
 }

@@ -48,8 +48,9 @@ void producers_each(const struct producers *ps, void (*f)(void *arg, const struc
                     void *arg);
 
 /* Snapshot file NNN.producers: everything up to `offset`. */
-void producers_encode(const struct producers *ps, int64_t offset, struct bytebuf *ret);
-/* Adds what it holds to ps, which must be empty; false when it is no such file, ps is then empty. */
-bool producers_decode(struct slice s, struct producers *ps, int64_t *ret_offset);
+void producers_encode(const struct producers *ps, int64_t offset, uint32_t identity, struct bytebuf *ret);
+/* Adds what it holds to ps, which must be empty; false when it is no such file, ps is then empty. The identity is 0
+ * in a file of version 1. */
+bool producers_decode(struct slice s, struct producers *ps, int64_t *ret_offset, uint32_t *ret_identity);
 
 #endif

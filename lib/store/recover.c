@@ -32,6 +32,26 @@ void recovery_note(struct recovery *r, const char *fmt, ...)
     va_end(ap);
 }
 
+void recovery_note_gap(struct recovery *r, int64_t from, int64_t to)
+{
+    if (from >= to)
+        return;
+    r->changed = true;
+    recovery_note(r,
+                  "LOST offsets %" PRId64 "..%" PRId64 ": no segment has them; what reads there is told so and can "
+                  "go on at %" PRId64,
+                  from, to - 1, to);
+}
+
+/* What is known of how far the log had been on disk. */
+static void load_flush_point(struct recovery *r)
+{
+    int64_t mark = plog_read_mark(r->l);
+
+    r->flush_known = mark >= 0;
+    r->flushed = MAX(mark, r->have_ckpt ? r->ckpt.flushed.sum.end_offset : 0);
+}
+
 static int load_checkpoint(struct recovery *r)
 {
     struct bytebuf b = { 0 };
@@ -87,27 +107,72 @@ static int open_segments(struct recovery *r)
     return 0;
 }
 
+static int make_files(struct plog *l, struct segment *s)
+{
+    int rc = plog_create_files(l, s);
+
+    if (rc == 0 && plog_read_mark(l) < 0) {
+        rc = plog_write_mark(l, s->base);
+        if (rc == 0)
+            rc = segfile_sync(l->mark);
+    }
+    if (rc == 0)
+        rc = io_sync_dir(l->io, l->dirfd, l->name);
+    l->dir_synced = l->dir_changes;
+    return rc;
+}
+
 /* A log without any segment: new, or robbed of all of them; then offsets go on where they were. */
 static int create_first_segment(struct recovery *r)
 {
     struct plog *l = r->l;
-    int64_t base = l->start_offset;
+    int64_t base = MAX(l->start_offset, r->flushed);
 
-    if (r->have_ckpt && r->ckpt.flushed.sum.end_offset > base) {
-        base = r->ckpt.flushed.sum.end_offset;
-        recovery_note(r, "all segments are missing: records up to offset %" PRId64 " are lost", base);
-    }
+    if (base > 0)
+        recovery_note(r, "LOST: all segments are missing, with records up to offset %" PRId64 "; it goes on there",
+                      base);
+    else if (r->had_dir) /* its creation was interrupted, or everything is gone */
+        recovery_note(r, "its directory has no segment: it begins at offset 0");
+    r->changed = base > 0 || r->had_dir;
+    l->start_offset = base;
     struct segment *s = segment_new(l->files, l->name, base);
     if (r->have_ckpt)
         s->text_base = r->ckpt.flushed.text_base + r->ckpt.flushed.sum.text_bytes;
     s->known = true;
     plog_push_segment(l, s);
     l->end_offset = base;
-    int rc = plog_create_files(l, s);
-    if (rc == 0)
-        rc = io_sync_dir(l->io, l->dirfd, l->name);
-    l->dir_synced = l->dir_changes;
-    return rc;
+    return make_files(l, s);
+}
+
+/* The log ends below its own start: what is missing had been deleted, but its offsets had been given out. It goes
+ * on at its start in a new segment, so that the next start finds nothing amiss and no record that comes meanwhile
+ * lies below the start. What there is lies below it, and goes. */
+static int go_on_at_start(struct recovery *r)
+{
+    struct plog *l = r->l;
+    const struct segment *old = plog_active(l);
+    struct segment *s = segment_new(l->files, l->name, l->start_offset);
+    int n_old = l->n_segs;
+
+    recovery_note(r, "LOST: the log ends at offset %" PRId64 ", but begins at %" PRId64 "; it goes on there",
+                  l->end_offset, l->start_offset);
+    r->changed = true;
+    s->text_base = old->text_base + old->sum.text_bytes;
+    s->known = true;
+    l->end_offset = l->start_offset;
+    int rc = make_files(l, s);
+    if (rc < 0) {
+        segment_unref(s);
+        return rc;
+    }
+    for (int i = 0; i < n_old; i++) {
+        if (rc == 0)
+            rc = segment_unlink(l->segs[i]);
+        segment_unref(l->segs[i]);
+    }
+    l->n_segs = 0;
+    plog_push_segment(l, s);
+    return rc < 0 ? rc : io_sync_dir(l->io, l->dirfd, l->name);
 }
 
 /* The checkpoint was written when the log was closed, and describes it to its end. */
@@ -123,6 +188,8 @@ static bool adopt(struct recovery *r)
     s->known = true;
     r->l->end_offset = p->sum.end_offset;
     r->first = r->l->n_segs;
+    r->flush_known = true;
+    r->flushed = p->sum.end_offset;
     return true;
 }
 
@@ -130,6 +197,8 @@ static void settle(struct recovery *r)
 {
     struct plog *l = r->l;
 
+    if (r->had_dir)
+        recovery_note_gap(r, l->start_offset, l->segs[0]->base);
     l->start_offset = MIN(MAX(l->start_offset, l->segs[0]->base), l->end_offset);
     l->flushed = plog_point(l);
     l->checkpoint_hw = r->have_ckpt ? MAX(MIN(r->ckpt.hw, l->end_offset), l->start_offset) : l->start_offset;
@@ -143,8 +212,14 @@ static void settle(struct recovery *r)
 /* What was found out need not be found out again. A full disk must not keep the log from being read. */
 static int save(struct recovery *r)
 {
-    int rc = plog_write_checkpoint(r->l, r->l->checkpoint_hw);
+    struct plog *l = r->l;
+    int64_t mark = plog_read_mark(l);
+    int rc = plog_write_checkpoint(l, l->checkpoint_hw); /* and the directory with it: names made before a kill */
 
+    if (rc == 0 && mark != l->end_offset)
+        rc = plog_write_mark(l, l->end_offset);
+    if (rc == 0 && mark > l->end_offset) /* it must not come back */
+        rc = segfile_sync(l->mark);
     if (rc == -ENOSPC || rc == -EDQUOT) {
         recovery_note(r, "the disk is full: no checkpoint was written");
         return 0;
@@ -155,13 +230,29 @@ static int save(struct recovery *r)
 /* A pass of the cleaner was under way: the text positions in the headers are counted anew. */
 static int settle_text(struct recovery *r)
 {
-    if (r->clean_anchor < 0)
+    if (r->clean_anchor < 0 || r->l->n_segs == 0)
         return 0;
     int rc = clean_recover_text(r->l, r->clean_anchor, r->clean_anchor_text);
     if (rc == -ENOSPC || rc == -EDQUOT) {
         recovery_note(r, "the disk is full: text positions were not written");
         return 0;
     }
+    return rc;
+}
+
+/* No snapshot is believed that is of an offset above the flush point: such a one may tell of batches that are gone. */
+static int settle_producers(struct recovery *r)
+{
+    struct plog *l = r->l;
+    int64_t limit = r->flush_known || r->have_ckpt ? MIN(r->flushed, l->end_offset) : l->end_offset;
+
+    r->end_offset = l->end_offset;
+    int rc = recovery_drop_snapshots(r, limit);
+    if (rc == 0)
+        rc = recovery_load_producers(r);
+    producers_swap(&l->producers, &r->producers);
+    l->snapshot_offset = r->snapshot_offset;
+    l->snapshot_empty = r->snapshot_empty;
     return rc;
 }
 
@@ -174,7 +265,6 @@ static int recover(struct recovery *r, bool clean)
         return rc;
     l->start_marker = r->ls.start_marker;
     l->start_offset = MAX(r->have_ckpt ? r->ckpt.start_offset : 0, MAX(r->ls.start_marker, 0));
-    r->had_files = r->ls.n_logs > 0;
     rc = recovery_read_epochs(r);
     if (rc == 0)
         rc = open_segments(r);
@@ -183,26 +273,32 @@ static int recover(struct recovery *r, bool clean)
     if (rc < 0)
         return rc;
     if (l->n_segs == 0) {
+        load_flush_point(r);
         rc = create_first_segment(r);
         r->first = l->n_segs;
     } else if (!(clean && adopt(r))) {
+        load_flush_point(r);
         rc = recovery_scan(r);
+        if (rc == 0)
+            rc = recovery_look_at_sealed(r);
     }
+    if (rc == 0 && l->start_offset > l->end_offset)
+        rc = go_on_at_start(r);
     if (rc < 0)
         return rc;
     settle(r);
     rc = recovery_settle_epochs(r);
     if (rc == 0)
-        rc = recovery_load_producers(r);
+        rc = settle_producers(r);
     r->rec->clean = r->rec->scanned_bytes == 0 && r->rec->cut_bytes == 0;
-    if (rc == 0 && r->had_files && (!r->have_ckpt || !r->rec->clean))
+    if (rc == 0 && r->had_dir && (!r->have_ckpt || !r->rec->clean || r->changed))
         rc = save(r);
     return rc;
 }
 
-int plog_recover(struct plog *l, bool clean, int64_t now_ms, struct plog_recovery *rec)
+int plog_recover(struct plog *l, bool clean, bool had_dir, int64_t now_ms, struct plog_recovery *rec)
 {
-    struct recovery r = { .l = l, .rec = rec, .now_ms = now_ms };
+    struct recovery r = { .l = l, .rec = rec, .now_ms = now_ms, .had_dir = had_dir };
     int rc = clean_recover_files(l, &r.clean_anchor, &r.clean_anchor_text);
 
     if (rc == 0)
@@ -210,5 +306,6 @@ int plog_recover(struct plog *l, bool clean, int64_t now_ms, struct plog_recover
     if (rc == 0)
         rc = recover(&r, clean);
     listing_done(&r.ls);
+    producers_clear(&r.producers);
     return rc;
 }

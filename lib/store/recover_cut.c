@@ -6,16 +6,39 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/store/recover.h"
 
 #define COPY_BYTES (1 << 20)
+#define PAGE_BYTES 4096
 
 static void cut_path(const struct segment *s, int64_t position, char *ret, size_t size)
 {
     int n = snprintf(ret, size, "%s.%" PRId64 ".cut", segfile_path(s->log), position);
     KCHECK(n > 0 && (size_t)n < size);
+}
+
+/* The end of the last page that holds anything but zeros: what lies behind is padding, and holes are not read. */
+static int find_content_end(struct plog *l, int fd, int64_t at, int64_t end, struct bytebuf *b, int64_t *ret)
+{
+    *ret = at;
+    for (int64_t p = at; (p = lseek(fd, p, SEEK_DATA)) >= 0 && p < end;) {
+        size_t n = (size_t)MIN((int64_t)COPY_BYTES, end - p);
+        b->n = 0;
+        int64_t got = io_pread_full(l->io, fd, bytebuf_room(b, n), n, p);
+        if (got <= 0)
+            return (int)got;
+        for (int64_t i = got; i > 0; i--) {
+            if (b->p[i - 1] == 0)
+                continue;
+            *ret = MIN(end, (p + i + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES);
+            break;
+        }
+        p += got;
+    }
+    return 0;
 }
 
 static int copy_range(struct plog *l, int from, int to, int64_t at, int64_t end)
@@ -39,11 +62,16 @@ static int copy_range(struct plog *l, int from, int to, int64_t at, int64_t end)
 static int keep_bytes(struct recovery *r, struct segment *s, int64_t position, int64_t size)
 {
     struct plog *l = r->l;
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     char path[PATH_MAX];
+    int64_t end = position;
+    int rc = find_content_end(l, segfile_fd(s->log), position, size, &b, &end);
 
+    if (rc < 0 || end == position)
+        return rc;
     cut_path(s, position, path, sizeof path);
     int to = l->io->openat(l->io, l->dirfd, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    int rc = to < 0 ? to : copy_range(l, segfile_fd(s->log), to, position, size);
+    rc = to < 0 ? to : copy_range(l, segfile_fd(s->log), to, position, end);
     if (to >= 0)
         l->io->close(l->io, to);
     if (rc == -ENOSPC || rc == -EDQUOT) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scan after an unproven stop. What it makes of bytes that are no good batch:
- *   - at the end of the log (nothing good follows): torn, cut off (S9); below the flush point that is a loss,
- * and the report says so;
- *   - at or above the flush point with a hole in it (a whole zero page: never written): the end of what
- * reached the disk, cut off with all that follows (S9);
- *   - anything else has good batches after it: damage, which is never cut (S10).
+ *   - at or above the flush point: the end of what reached the disk, cut off with all that follows (S9). A disk
+ * writes what was not flushed in any order, so good batches may lie behind it; nobody was told of them;
+ *   - below it: damage, which is never cut (S10), unless it is the end of the file: then the log comes up shorter,
+ * and the report says what is lost;
+ *   - when the flush point is not known (partition.flushed is lost): with good batches after it damage, else torn.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,6 @@
 #include "lib/base/check.h"
 #include "lib/store/recover.h"
 
-#define PAGE_BYTES    4096
 #define REWRITE_BYTES (1 << 20)
 
 /* Where to begin: the flush point, or the front of its segment when the file does not reach it, or the front
@@ -51,43 +50,16 @@ static int64_t first_text_base(struct recovery *r)
     return plog_load_segment(l, before) == 0 ? before->text_base + before->sum.text_bytes : 0;
 }
 
-/* Does [at, at + n) hold a whole page of zeros? */
-static bool has_hole(struct logscan *s, int64_t at, int64_t n)
+/* The segment's bytes so far end at the first offset that is not known to be good. */
+static bool reached_flush_point(const struct recovery *r, const struct segment *s)
 {
-    static const uint8_t zeros[PAGE_BYTES];
-    uint8_t page[PAGE_BYTES];
-
-    for (int64_t p = (at + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; p + PAGE_BYTES <= at + n;
-         p += PAGE_BYTES) {
-        if (io_pread_full(s->io, s->fd, page, PAGE_BYTES, p) == PAGE_BYTES &&
-            memcmp(page, zeros, PAGE_BYTES) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool below_flush_point(const struct recovery *r, int i, int64_t position)
-{
-    const struct segment *s = r->l->segs[i];
-    const struct log_point *p = &r->ckpt.flushed;
-
-    return r->have_ckpt && (s->base < p->segment || (s->base == p->segment && position < p->sum.size));
-}
-
-/* The last batch of a segment that is not the last one: the next segment says whether its header is right. */
-static bool is_last_batch_of(const struct recovery *r, int i, const struct scan_item *it)
-{
-    return it->header_ok && i + 1 < r->l->n_segs && batch_last_offset(&it->h) + 1 == r->l->segs[i + 1]->base;
+    return r->flush_known && s->sum.end_offset >= r->flushed;
 }
 
 /* True: the log ends before this item. */
-static bool must_cut(const struct recovery *r, int i, struct logscan *scan, const struct scan_item *it)
+static bool must_cut(const struct recovery *r, int i, const struct scan_item *it)
 {
-    bool flushed = below_flush_point(r, i, it->at);
-
-    if (it->what == SCAN_DAMAGED || is_last_batch_of(r, i, it))
-        return !flushed && has_hole(scan, it->at, it->n);
-    return !flushed || i + 1 == r->l->n_segs;
+    return reached_flush_point(r, r->l->segs[i]) || (it->what == SCAN_TAIL && i + 1 == r->l->n_segs);
 }
 
 struct segment_scan {
@@ -99,13 +71,17 @@ struct segment_scan {
 static void keep_damage(struct recovery *r, struct segment *s, const struct scan_item *it,
                         int64_t limit_offset)
 {
-    recovery_note(r, "damage in %s at %" PRId64 ", kept", segfile_path(s->log), it->at);
+    int64_t from = s->sum.end_offset;
+
+    r->changed = true;
     s->sum.size += it->n;
     s->sum.since_index = INT32_MAX + 1LL;
     if (it->what == SCAN_TAIL)
         s->sum.end_offset = limit_offset;
     else if (it->header_ok)
         s->sum.end_offset = batch_last_offset(&it->h) + 1;
+    recovery_note(r, "damage in %s at %" PRId64 ", kept: records from offset %" PRId64 " on cannot be read",
+                  segfile_path(s->log), it->at, from);
 }
 
 static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan *ss,
@@ -137,7 +113,7 @@ static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
             rc = scan_batch(r, s, ss, &it);
             if (rc < 0)
                 break;
-        } else if (must_cut(r, i, &ss->scan, &it)) {
+        } else if (must_cut(r, i, &it)) {
             ss->cut_at = it.at;
             break;
         } else {
@@ -231,8 +207,9 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
             return recovery_cut(r, i, ss->cut_at);
         if (i + 1 == l->n_segs)
             break;
-        if (s->sum.end_offset != l->segs[i + 1]->base && !below_flush_point(r, i + 1, 0))
+        if (s->sum.end_offset != l->segs[i + 1]->base && reached_flush_point(r, s))
             return recovery_cut(r, i, s->sum.size);
+        recovery_note_gap(r, s->sum.end_offset, l->segs[i + 1]->base);
         rc = seal_scanned(s);
         if (rc < 0)
             return rc;
@@ -245,9 +222,9 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
 
 static void note_loss(struct recovery *r)
 {
-    int64_t was = r->ckpt.flushed.sum.end_offset, is = r->l->end_offset;
+    int64_t was = r->flushed, is = r->l->end_offset;
 
-    if (r->have_ckpt && is < was)
+    if (is < was)
         recovery_note(r,
                       "LOST %" PRId64 " records that had been on disk: %s now ends at %" PRId64
                       ", it had reached %" PRId64,
@@ -276,6 +253,8 @@ int recovery_scan(struct recovery *r)
     rc = 0;
     for (int i = r->first; rc == 0 && i < l->n_segs; i++)
         rc = rewrite(l, l->segs[i], i == r->first ? r->first_position : 0);
+    if (rc == 0 && r->first + 1 < l->n_segs) /* names made before a kill (S5) */
+        rc = plog_disk_error(l, io_sync_dir(l->io, l->dirfd, l->name), l->name);
     note_loss(r);
     return rc;
 }

@@ -18,11 +18,12 @@ static int walk_headers(struct recovery *r, struct segment *s, const struct plac
     struct logscan scan;
     struct scan_item it;
     int next = plog_find_segment(r->l, s->base) + 1;
+    int64_t end = s == r->end_segment ? r->end_position : s->sum.size;
     int rc = segfile_pin(s->log, false);
 
     if (rc < 0)
         return rc;
-    logscan_init(&scan, r->l->io, segfile_fd(s->log), from->position, s->sum.size, from->h.base_offset);
+    logscan_init(&scan, r->l->io, segfile_fd(s->log), from->position, end, from->h.base_offset);
     if (next < r->l->n_segs) /* compaction leaves gaps in what is closed */
         scan.limit_offset = r->l->segs[next]->base;
     scan.check_crc = false;
@@ -101,8 +102,8 @@ int recovery_settle_epochs(struct recovery *r)
 
 static void note_producer(struct recovery *r, const struct batch_header *h)
 {
-    if (h->base_offset >= r->l->snapshot_offset)
-        producers_add(&r->l->producers, h, r->now_ms);
+    if (h->base_offset >= r->snapshot_offset && h->base_offset < r->end_offset)
+        producers_add(&r->producers, h, r->now_ms);
 }
 
 static bool load_snapshot(struct recovery *r, int64_t offset)
@@ -111,39 +112,50 @@ static bool load_snapshot(struct recovery *r, int64_t offset)
     struct bytebuf b = { 0 };
     char path[PATH_MAX];
     int64_t found = -1;
+    uint32_t identity = 0;
 
     snapshot_path(l, offset, path, sizeof path);
     bool ok = io_read_file(l->io, l->dirfd, path, 64 << 20, &b) == 0 &&
-              producers_decode(slice_of(b.p, b.n), &l->producers, &found);
+              producers_decode(slice_of(b.p, b.n), &r->producers, &found, &identity);
     bytebuf_done(&b);
-    if (ok && found == offset)
+    bool ours = identity == l->identity || identity == 0;
+    if (ok && found == offset && ours)
         return true;
-    producers_clear(&l->producers);
-    recovery_note(r, "%s is damaged", path);
+    producers_clear(&r->producers);
+    recovery_note(r, ok && !ours ? "%s is another partition's: not used" : "%s is damaged", path);
     l->io->unlinkat(l->io, l->dirfd, path, 0);
     return false;
 }
 
-/* The newest state that the log still reaches. One from beyond its end knows batches that are gone: it is
- * removed. */
-static void choose_snapshot(struct recovery *r)
+int recovery_drop_snapshots(struct recovery *r, int64_t limit)
 {
     struct plog *l = r->l;
-    int64_t empty_at = r->have_ckpt && r->ckpt.producers_empty && r->ckpt.producers_offset <= l->end_offset
-                           ? r->ckpt.producers_offset
-                           : -1;
     char path[PATH_MAX];
+    int n = r->ls.n_snapshots, rc = 0;
 
-    l->snapshot_offset = empty_at;
-    l->snapshot_empty = empty_at >= 0;
-    for (int i = r->ls.n_snapshots - 1; i >= 0 && r->ls.snapshots[i] > empty_at; i--) {
-        int64_t offset = r->ls.snapshots[i];
-        if (offset > l->end_offset) {
-            snapshot_path(l, offset, path, sizeof path);
-            l->io->unlinkat(l->io, l->dirfd, path, 0);
-        } else if (load_snapshot(r, offset)) {
-            l->snapshot_offset = offset;
-            l->snapshot_empty = false;
+    while (rc == 0 && r->ls.n_snapshots > 0 && r->ls.snapshots[r->ls.n_snapshots - 1] > limit) {
+        snapshot_path(l, r->ls.snapshots[--r->ls.n_snapshots], path, sizeof path);
+        rc = l->io->unlinkat(l->io, l->dirfd, path, 0);
+        if (rc == -ENOENT)
+            rc = 0;
+    }
+    return rc < 0 || n == r->ls.n_snapshots ? rc : io_sync_dir(l->io, l->dirfd, l->name);
+}
+
+/* The newest state that can be used. What the checkpoint says of it counts as a snapshot does: not above what had
+ * been flushed. */
+static void choose_snapshot(struct recovery *r)
+{
+    const struct checkpoint *c = &r->ckpt;
+    bool empty = r->have_ckpt && c->producers_empty && c->producers_offset <= r->end_offset &&
+                 c->producers_offset <= c->flushed.sum.end_offset;
+
+    r->snapshot_offset = empty ? c->producers_offset : -1;
+    r->snapshot_empty = empty;
+    for (int i = r->ls.n_snapshots - 1; i >= 0 && r->ls.snapshots[i] > r->snapshot_offset; i--) {
+        if (r->ls.snapshots[i] <= r->end_offset && load_snapshot(r, r->ls.snapshots[i])) {
+            r->snapshot_offset = r->ls.snapshots[i];
+            r->snapshot_empty = false;
             return;
         }
     }
@@ -154,14 +166,14 @@ int recovery_load_producers(struct recovery *r)
     struct plog *l = r->l;
 
     choose_snapshot(r);
-    int64_t from = MAX(l->snapshot_offset, l->segs[0]->base);
-    if (from >= l->end_offset)
+    int64_t from = MAX(r->snapshot_offset, l->segs[0]->base);
+    if (from >= r->end_offset)
         return 0;
     int rc = 0;
-    for (int i = plog_find_segment(l, from); rc == 0 && i < l->n_segs; i++) {
+    for (int i = plog_find_segment(l, from); rc == 0 && i < l->n_segs && l->segs[i]->base < r->end_offset; i++) {
         struct segment *s = l->segs[i];
         struct place at;
-        if (s->base >= from || plog_locate(l, s, from, s->sum.size, &at) != 1)
+        if (s->base >= from || plog_locate_as_is(l, s, from, s == r->end_segment ? r->end_position : s->sum.size, &at) != 1)
             at = (struct place){ .h.base_offset = s->base };
         rc = walk_headers(r, s, &at, note_producer);
     }

@@ -33,7 +33,7 @@ struct faulty {
     char *root;
     int rootfd;
     enum fault_kind kind;
-    int64_t at, repeat, calls;
+    int64_t at, repeat, calls, opens;
     int eno;
     bool stopped, hit;
     struct inode inodes[NAMES_MAX];
@@ -92,6 +92,11 @@ static void forget_inode(struct faulty *f, int fd)
 static int f_openat(const struct store_io *io, int dirfd, const char *path, int flags, mode_t mode)
 {
     struct faulty *f = self(io);
+    int64_t n = f->opens++;
+    if (f->kind == FAULT_OPEN && n >= f->at && n <= f->at + f->repeat) {
+        f->hit = true;
+        return -f->eno;
+    }
     bool creates = (flags & O_CREAT) && faccessat(dirfd, path, F_OK, 0) < 0;
     int rc = creates || (flags & O_TRUNC) ? step(f, true, NULL) : f->stopped ? -EIO : 0;
 
@@ -236,6 +241,30 @@ static int f_sync_file_range(const struct store_io *io, int fd, off_t at, off_t 
     return 0;
 }
 
+/* What is there already counts as synced. */
+static void adopt_files(struct faulty *f, const char *dir)
+{
+    int fd = openat(f->rootfd, dir[0] == '\0' ? "." : dir, O_RDONLY | O_DIRECTORY);
+    DIR *d = fdopendir(fd);
+    const struct dirent *de;
+
+    KCHECK(d != NULL);
+    sync_names(f, dir);
+    while ((de = readdir(d)) != NULL) {
+        if (de->d_name[0] == '.' && (de->d_name[1] == '\0' || strcmp(de->d_name, "..") == 0))
+            continue;
+        int file = openat(dirfd(d), de->d_name, O_RDONLY);
+        struct stat st;
+        KCHECK(file >= 0 && fstat(file, &st) == 0);
+        if (S_ISDIR(st.st_mode))
+            adopt_files(f, de->d_name);
+        else
+            sync_file(f, file);
+        close(file);
+    }
+    closedir(d);
+}
+
 struct faulty *faulty_new(const char *root)
 {
     struct faulty *f = xcalloc(1, sizeof *f);
@@ -243,6 +272,7 @@ struct faulty *faulty_new(const char *root)
     f->root = xstrdup(root);
     f->rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     KCHECK(f->rootfd >= 0);
+    adopt_files(f, "");
     f->io = (struct store_io){
         .ctx = f,
         .openat = f_openat,
@@ -281,7 +311,7 @@ const struct store_io *faulty_io(struct faulty *f)
 void faulty_arm(struct faulty *f, enum fault_kind kind, int64_t at, int eno, int64_t repeat)
 {
     f->kind = kind;
-    f->at = f->calls + at;
+    f->at = (kind == FAULT_OPEN ? f->opens : f->calls) + at;
     f->eno = eno;
     f->repeat = repeat;
     f->hit = f->stopped = false;
@@ -310,16 +340,29 @@ static uint32_t random_next(uint32_t *seed)
     return *seed >> 8;
 }
 
+/* Any of the sectors behind `from`. */
+static void lose_sectors(struct bytebuf *b, size_t from, uint32_t *seed)
+{
+    for (size_t at = from; at < b->n;) {
+        size_t end = MIN(b->n, (at / 512 + 1) * 512);
+        if (random_next(seed) % 4 == 0)
+            memset(b->p + at, 0, end - at);
+        at = end;
+    }
+}
+
 /* What a file of which `synced` was synced and `now` written may hold. */
 static void torn(const struct bytebuf *synced, struct bytebuf *now, uint32_t *seed)
 {
     if (now->n <= synced->n || (synced->n > 0 && memcmp(now->p, synced->p, synced->n) != 0)) {
+        if (now->n == synced->n && random_next(seed) % 2 == 0)
+            return; /* rewritten in place, and it got there */
         now->n = 0; /* rewritten or cut in place: the old bytes */
         bytebuf_add(now, synced->p, synced->n);
         return;
     }
     size_t extra = now->n - synced->n;
-    uint32_t what = random_next(seed) % 4;
+    uint32_t what = random_next(seed) % 6;
     if (what == 0)
         now->n = synced->n;
     else if (what == 1)
@@ -327,6 +370,10 @@ static void torn(const struct bytebuf *synced, struct bytebuf *now, uint32_t *se
     else if (what == 2)
         for (size_t i = (synced->n + 4095) / 4096 * 4096; i + 4096 <= now->n; i += 8192)
             memset(now->p + i, 0, 4096);
+    else if (what == 3) /* what was added to the page that was synced in part is lost, the pages behind made it */
+        memset(now->p + synced->n, 0, MIN(extra, 4096 - synced->n % 4096));
+    else if (what == 4)
+        lose_sectors(now, synced->n, seed);
 }
 
 static void read_now(struct faulty *f, const char *path, ino_t ino, struct bytebuf *ret)

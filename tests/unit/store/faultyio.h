@@ -4,7 +4,8 @@
  * chosen one it answers an error once, or everything ends there (as by SIGKILL or a power cut). It remembers
  * what was synced, so that after a power cut the directory can be put back to what a disk may hold then:
  *   - bytes of a file count once it was fsynced, names once their directory was;
- *   - of later bytes none, all, or some may be there (torn: a random prefix, perhaps with a zeroed page).
+ *   - of later bytes none, all, or some may be there (torn: a random prefix, pages or sectors that are zeros, the
+ *     rest of the page that was synced in part); bytes that were synced and rewritten are the old or the new.
  * One thread. Real fsyncs are left out: nothing but this file's memory decides what survives.
  */
 #ifndef KLOG_FAULTYIO_H
@@ -18,11 +19,12 @@
 enum fault_kind {
     FAULT_NONE,
     FAULT_ERROR, /* call `at` answers -eno, and so do the `repeat` calls after it */
+    FAULT_OPEN,  /* the same, but opens are counted, all of them, and only they fail (EMFILE) */
     FAULT_STOP,  /* from call `at` on (half of it done, if it is a write) nothing happens any more */
 };
 
 struct faulty;
-struct faulty *faulty_new(const char *root); /* root: directory whose files are watched */
+struct faulty *faulty_new(const char *root); /* root: directory whose files are watched; they count as synced */
 void faulty_free(struct faulty *f);
 const struct store_io *faulty_io(struct faulty *f);
 void faulty_arm(struct faulty *f, enum fault_kind kind, int64_t at, int eno, int64_t repeat);

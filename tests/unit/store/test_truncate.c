@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutting the end of a log (S11) when its index lies, when the log is damaged, and when the disk refuses. */
+#include "storetest.h"
+
+#include "faultyio.h"
+
+static void fill(struct fixture *f, int n)
+{
+    f->cfg.segment_bytes = 20000;
+    f->cfg.index_interval_bytes = 600;
+    must_open(f);
+    for (int i = 0; i < n; i++)
+        append_n(f, 1, 500);
+    assert_int_equal(flush(f), 0);
+}
+
+static void damage_indexes(struct fixture *f, const char *suffix, size_t entry, size_t header)
+{
+    char dir[PATH_MAX], path[PATH_MAX + 300];
+
+    file_path(f, "", dir);
+    DIR *d = opendir(dir);
+    for (const struct dirent *de; (de = readdir(d)) != NULL;) {
+        size_t n = strlen(de->d_name), tail = strlen(suffix);
+        uint8_t e[32];
+        if (n < tail || strcmp(de->d_name + n - tail, suffix) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s%s", dir, de->d_name);
+        int fd = open(path, O_RDWR);
+        for (off_t at = (off_t)header; pread(fd, e, entry, at) == (ssize_t)entry; at += (off_t)entry) {
+            e[7] = (uint8_t)(e[7] + 5);
+            assert_int_equal(pwrite(fd, e, entry, at), entry);
+        }
+        close(fd);
+    }
+    closedir(d);
+}
+
+static void a_lying_index_is_mended_first(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int which = 0; which < 3; which++) {
+        fill(f, 120);
+        shut(f, true);
+        if (which == 0)
+            damage_indexes(f, ".index", INDEX_ENTRY_BYTES, 0);
+        else if (which == 1)
+            damage_indexes(f, ".text", TEXT_ENTRY_BYTES, TEXT_HEADER_BYTES);
+        else
+            damage_indexes(f, ".timeindex", TIME_ENTRY_BYTES, 0);
+        must_open(f);
+        assert_int_equal(plog_truncate(f->l, 60), 0);
+        assert_int_equal(ends_of(f).end_offset, 60);
+        int64_t text;
+        assert_int_equal(plog_text_of_offset(f->l, 60, &text), 0);
+        assert_int_equal(text, 60 * 501);
+        assert_int_equal(append_n(f, 1, 10).base_offset, 60);
+        assert_int_equal(check_log(f), 61);
+        reopen(f, false);
+        assert_int_equal(check_log(f), 61);
+        shut(f, true);
+        assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
+        assert_int_equal(mkdir(f->path, 0755), 0);
+    }
+    must_open(f);
+}
+
+/* The log itself is damaged where it is to be cut: it is cut before the damage. */
+static void a_damaged_log_is_cut_before_the_damage(void **state)
+{
+    struct fixture *f = *state;
+
+    fill(f, 30);
+    int64_t one = ends_of(f).size_bytes / 30;
+    shut(f, true);
+    for (int i = 10; i < 13; i++)
+        file_poke(f, SEG0 ".log", i * one, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 17);
+    must_open(f);
+    assert_int_equal(plog_truncate(f->l, 12), 0);
+    assert_int_equal(ends_of(f).end_offset, 10);
+    assert_int_equal(append_n(f, 1, 10).base_offset, 10);
+    assert_int_equal(check_log(f), 11);
+    reopen(f, false);
+    assert_int_equal(check_log(f), 11);
+}
+
+/* An error at any call: either nothing is cut and the log goes on as it was, or it takes nothing until the cut was
+ * tried again; then it is cut, whatever stopped it before. */
+static void sweep(struct fixture *f, int eno, bool opens)
+{
+    bool hit = true;
+    int refused = 0, whole = 0;
+
+    for (int at = 0; hit; at++) {
+        struct faulty *io = faulty_new(f->path);
+        f->io = faulty_io(io);
+        f->epoch = 0;
+        fill(f, 60);
+        f->epoch = 1;
+        plog_epoch_begin(f->l, 1);
+        for (int i = 0; i < 30; i++)
+            append_n(f, 1, 500);
+        assert_int_equal(flush(f), 0);
+        faulty_arm(io, opens ? FAULT_OPEN : FAULT_ERROR, at, eno, 1000);
+        int rc = plog_truncate(f->l, 20);
+        hit = faulty_hit(io);
+        faulty_arm(io, FAULT_NONE, 0, 0, 0);
+        assert_false(datadir_failed(f->dd));
+        assert_int_equal(ends_of(f).end_offset, rc == 0 ? 20 : 90);
+        int64_t end = ends_of(f).end_offset;
+        struct plog_appended a = append_n(f, 1, 500);
+        if (a.err == KERR_NONE) {
+            whole += rc != 0;
+            assert_int_equal(a.base_offset, end);
+            assert_int_equal(flush(f), 0);
+            plog_close(f->l, false, 0);
+            datadir_close(f->dd, false);
+            f->l = NULL;
+            must_open(f);
+            assert_string_equal(f->rec.note, "");
+            assert_int_equal(check_log(f), end + 1);
+            assert_int_equal(plog_epoch_at(f->l, end - 1), rc == 0 ? 0 : 1);
+        } else {
+            refused++;
+        }
+        assert_int_equal(plog_truncate(f->l, 15), 0);
+        assert_int_equal(ends_of(f).end_offset, 15);
+        assert_int_equal(append_n(f, 1, 500).base_offset, 15);
+        assert_int_equal(flush(f), 0);
+        plog_close(f->l, false, 0);
+        datadir_close(f->dd, false);
+        f->l = NULL;
+        f->dd = NULL;
+        f->io = NULL;
+        must_open(f);
+        assert_string_equal(f->rec.note, "");
+        assert_int_equal(check_log(f), 16);
+        shut(f, false);
+        faulty_free(io);
+        assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
+        assert_int_equal(mkdir(f->path, 0755), 0);
+    }
+    assert_true(whole > 0);
+    assert_true(eno == ENOSPC || refused > 0);
+    must_open(f);
+}
+
+static void a_full_disk_cuts_nothing_by_half(void **state)
+{
+    sweep(*state, ENOSPC, false);
+}
+
+static void no_descriptor_cuts_nothing_by_half(void **state)
+{
+    sweep(*state, EMFILE, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_lying_index_is_mended_first),
+        T(a_damaged_log_is_cut_before_the_damage),
+        T(a_full_disk_cuts_nothing_by_half),
+        T(no_descriptor_cuts_nothing_by_half),
+    };
+    return RUN(tests);
+}
