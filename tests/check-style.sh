@@ -24,4 +24,7 @@ done < <(find lib daemon fuse src -name '*.[ch]' -exec grep -nE '\b(TODO|FIXME|X
 while IFS=: read -r file line _; do
     complain "$file:$line: config.h is forced by the build"
 done < <(find lib daemon fuse src tests bench -name '*.[ch]' -exec grep -nE '#[[:space:]]*include[[:space:]]+[<"]config\.h' /dev/null {} +)
+while IFS=: read -r file line _; do
+    complain "$file:$line: a test that looks at the clock fails on a slow machine; count calls or bytes, or wait for the condition"
+done < <(grep -nE 'between "(milli)?seconds' tests/system/*.t tests/crash/*.t /dev/null)
 exit $bad

@@ -25,8 +25,8 @@ def cpu_s():
 
 
 class Cost:
-    def __init__(self, what, cpu_max_s, wall_max_s):
-        self.what, self.cpu_max_s, self.wall_max_s = what, cpu_max_s, wall_max_s
+    def __init__(self, what, cpu_max_s):
+        self.what, self.cpu_max_s = what, cpu_max_s
 
     def __enter__(self):
         self.t, self.c, self.m = time.time(), cpu_s(), rss_kb()
@@ -37,7 +37,6 @@ class Cost:
         t, c = time.time() - self.t, cpu_s() - self.c
         print("%-32s %6.2f s %6.2f s of klogd's CPU %7d kB" % (self.what, t, c, self.kb), flush=True)
         assert failed or c <= self.cpu_max_s * FACTOR, "took more than %g s of CPU" % self.cpu_max_s
-        assert failed or t <= self.wall_max_s * FACTOR, "took more than %g s" % self.wall_max_s
 
 
 def check(code):
@@ -71,7 +70,7 @@ def one_large_group():
     members = [GroupConn(timeout=100) for _ in range(MEMBERS)]
     for m in members:
         assert m.coordinator("big") == 0                # so that the connections are there, and counted before
-    with Cost("1,000 members join", 2, 30) as cost:
+    with Cost("1,000 members join", 2) as cost:
         ids = [j.member_id for j in join_all(members, [""] * MEMBERS)]
         joined = join_all(members, ids)
         for j in joined:
@@ -79,11 +78,11 @@ def one_large_group():
         leader = sync_all(members, ids, joined)
     print("bytes a member: %d" % (cost.kb * 1024 // MEMBERS))
     assert cost.kb * 1024 < 12000 * MEMBERS * FACTOR
-    with Cost("3,000 heartbeats", 2, 30):
+    with Cost("3,000 heartbeats", 2):
         for _ in range(3):
             for m, i in zip(members, ids):
                 check(m.heartbeat("big", joined[0].generation, i))
-    with Cost("1,000 members rebalance", 2, 30):
+    with Cost("1,000 members rebalance", 2):
         members.insert(0, members.pop(leader))          # the leader's join starts it
         ids.insert(0, ids.pop(leader))
         send_joins(members[:1], ids[:1])
@@ -100,7 +99,7 @@ def one_large_group():
 
 def many_groups():
     conns = [GroupConn(timeout=100) for _ in range(CONNS)]
-    with Cost("5,000 groups of one member", 10, 60) as cost:
+    with Cost("5,000 groups of one member", 10) as cost:
         for first in range(0, GROUPS, CONNS):
             names = ["group-%d" % (first + k) for k in range(CONNS)]
             for c, g in zip(conns, names):
@@ -113,7 +112,7 @@ def many_groups():
                 check(c.got_sync()[0])
     print("bytes a group: %d" % (cost.kb * 1024 // GROUPS))
     assert cost.kb * 1024 < 6000 * GROUPS * FACTOR
-    with Cost("5,000 groups of 10 positions", 10, 60) as cost:
+    with Cost("5,000 groups of 10 positions", 10) as cost:
         for first in range(0, GROUPS, CONNS):
             for k, c in enumerate(conns):
                 c.send(COMMIT, 7, string("positions-%d" % (first + k)) + i32(-1) + string("") + string(None) + array(

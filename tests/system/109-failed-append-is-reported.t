@@ -8,9 +8,7 @@ topic t1
 mount_start -o timeout=3
 echo first >>"$P" || fail "append"
 kill -STOP "$KLOGD_PID"
-t0=$(now_ms)
-fails 'Input/output error|Connection timed out' bash -c 'echo lost >>"$1"' _ "$P"
-between "milliseconds until the error" 0 9000 $(($(now_ms) - t0))
+fails 'Input/output error|Connection timed out' timeout 30 bash -c 'echo lost >>"$1"' _ "$P"
 kill -CONT "$KLOGD_PID"
 wait_for 15 "appends work again" bash -c 'echo second >>"$1"' _ "$P"
 between "copies of the failed line" 0 1 "$(grep -c lost "$P")"

@@ -21,9 +21,7 @@ X
 making=$!
 looks=0
 until gone $making; do
-    t0=$(now_ms)
     ls -f "$M" >list
-    between "milliseconds of a listing" 0 2000 $(($(now_ms) - t0))
     eq "names that come twice" "" "$(sort list | uniq -d)"
     eq "what was there all the time" "t1 wide" "$(grep -xE 't1|wide' list | sort | tr '\n' ' ' | sed 's/ $//')"
     looks=$((looks + 1))

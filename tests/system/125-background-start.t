@@ -17,9 +17,7 @@ wait_gone "$pid"
 fails . klogfs $B "$T/nowhere"
 eq "lines it says about a missing directory" 1 "$(wc -l <<<"$OUT")"
 has "the line" "$T/nowhere" "$OUT"
-t0=$(now_ms)
 fails . timeout 30 klogfs -o timeout=2 127.0.0.1:9099 "$M"
-between "milliseconds until it gives up on a broker that is not there" 0 15000 $(($(now_ms) - t0))
 has "the line" 9099 "$OUT"
 mounted && fail "mounted without a broker"
 fails . klogfs -o nosuchoption $B "$M"

@@ -9,9 +9,7 @@ second=$!
 wait_for 10 "the second mount" grep -q " $M2 " /proc/self/mounts
 mkdir "$M/orders" || fail "mkdir"
 eq "partitions" p0 "$(ls "$M/orders")"
-t0=$(now_ms)
 wait_for 5 "the other mount sees the topic" test -e "$M2/orders/p0"
-between "milliseconds until then" 0 2000 $(($(now_ms) - t0))
 touch "$M/orders/p5" || fail "touch of p5"
 eq "partitions" "p0 p1 p2 p3 p4 p5" "$(ls "$M/orders" | tr '\n' ' ' | sed 's/ $//')"
 wait_for 5 "the other mount sees p5" test -e "$M2/orders/p5"

@@ -58,9 +58,7 @@ wait $SHELL1 2>/dev/null
 wait_for 10 "five members, as close leaves" shared 5
 kill -9 $SECOND # with shell 3
 wait $SECOND 2>/dev/null
-t0=$(now_ms)
 wait_for 30 "four members" shared 4
-between "milliseconds until it was missed and all had joined again" 2000 $((15000 * ${TEST_TIMEOUT_FACTOR:-1})) $(($(now_ms) - t0))
 wait $SHELL3
 has "what shell 3 was told" 'not connected|onnection abort|Software caused' "$(cat shell3.err)"
 umount -l "$M2"

@@ -19,9 +19,8 @@ assert time.monotonic() - t0 > 0.6, "no long poll at the end"
 assert c.fetch("t1", 5, 0)[0] == 3 and c.fetch("nosuch", 0, 0)[0] == 3
 # A waiting fetch is answered when a record comes, not at its time-out.
 from kwire import i8, i16, i32, i64, string, array
-corr = c.send(1, 4, i32(-1) + i32(10000) + i32(1) + i32(1 << 20) + i8(0) + array([string("t1") + array([i32(0) + i64(150) + i32(1 << 20)])]))
-t0 = time.monotonic()
+corr = c.send(1, 4, i32(-1) + i32(3600000) + i32(1) + i32(1 << 20) + i8(0) + array([string("t1") + array([i32(0) + i64(150) + i32(1 << 20)])]))
 assert d.produce("t1", 0, batch([b"wake"])) == (0, 150)
 err, hw, lso, b = c.fetched(c.reply(corr))
-assert (err, hw) == (0, 151) and b"wake" in b and time.monotonic() - t0 < 2
+assert (err, hw) == (0, 151) and b"wake" in b
 X

@@ -30,11 +30,8 @@ X
 eq "protocol errors seen by librdkafka" 0 "$(timeout 20 kcat -b $B -L -d protocol,feature 2>&1 | grep -c PROTOERR)"
 if "$PY" -c 'import kafka' 2>/dev/null; then
     "$PY" -c "
-import time
 from kafka import KafkaProducer
-t = time.time()
 p = KafkaProducer(bootstrap_servers='$B')
 assert p.config['api_version'] >= (0, 11), p.config['api_version']
-assert time.time() - t < 3, time.time() - t
 p.close()" || fail "what python3-kafka detects"
 fi

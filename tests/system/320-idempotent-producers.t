@@ -43,9 +43,9 @@ klogd_restart
 klogd_stop
 klogd_restart
 "$PY" steps.py again 10 || fail "after a clean stop"
-rm -f "$D"/ip-0/*.snapshot
 klogd_kill
-rm -f "$D"/ip-0/*.snapshot
+ls "$D"/ip-0/*.producers >/dev/null || fail "there are no snapshots"
+rm "$D"/ip-0/*.producers
 klogd_restart
 "$PY" steps.py again 11 || fail "after kill -9 without snapshots"
 "$PY" - <<'X' || fail "epochs and strangers"

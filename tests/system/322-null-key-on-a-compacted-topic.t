@@ -6,10 +6,8 @@ klogd_start
 topic ck 1 cleanup.policy=compact
 topic cd 1 cleanup.policy=compact,delete
 mount_start
-t0=$(now_ms)
 echo v | $K -P -t ck -p 0 2>err
 eq "exit status of kcat" 1 $?
-between "milliseconds" 0 3000 $(($(now_ms) - t0))
 echo k:v | $K -P -K: -t ck -p 0 || fail "with a key"
 eq "stored" "k v" "$(consume ck -f '%k %s\n')"
 echo v | $K -P -t cd -p 0 2>err

@@ -31,17 +31,13 @@ shared() {
         [ "$(cut -d' ' -f3 <<<"$owners" | sort -u | wc -l)" = "$1" ]
 }
 rebalances() { cat log.[1-6] | grep -c rebalanced; }
-t0=$SECONDS
 wait_for 40 "six members share six partitions" shared 6
-between "seconds until the group settled" 0 $((20 * ${TEST_TIMEOUT_FACTOR:-1})) $((SECONDS - t0))
 
 seq 1 600 | produce -t r6 -X partitioner=random
 delivered() { [ "$(cut -d' ' -f3 out.[1-6] | sort -u | wc -l)" -ge "$1" ]; }
 wait_for 20 "600 records" delivered 600
 kill -9 "${MEMBERS[1]}"
-t0=$SECONDS
 wait_for 40 "five members share six partitions" shared 5
-between "seconds until it settled after a kill" 0 $((20 * ${TEST_TIMEOUT_FACTOR:-1})) $((SECONDS - t0))
 before=$(rebalances)
 seq 601 1200 | produce -t r6 -X partitioner=random
 wait_for 20 "1200 records" delivered 1200

@@ -302,6 +302,8 @@ enum { DEPTH = 6, EVENTS = 12 };
 struct history {
     struct replica r;
     int64_t reported[4]; /* by broker id, in this epoch; -1 none */
+    int32_t asked[3];    /* the proposal that is under way, as the test knows it */
+    int32_t n_asked;
 };
 
 static void check_rules(const struct history *h, int64_t hw_before)
@@ -316,24 +318,29 @@ static void check_rules(const struct history *h, int64_t hw_before)
     for (int i = 0; i < r->state.n_isr; i++)
         if (r->state.isr[i] != 1)
             assert_true(h->reported[r->state.isr[i]] >= r->hw);
-    for (int i = 0; i < r->n_pending; i++)
-        if (r->pending_isr[i] != 1)
-            assert_true(h->reported[r->pending_isr[i]] >= r->hw);
+    for (int i = 0; i < h->n_asked; i++)
+        if (h->asked[i] != 1)
+            assert_true(h->reported[h->asked[i]] >= r->hw);
 }
 
 static void propose(struct history *h, const int32_t *isr, int32_t n)
 {
-    replica_propose_isr(&h->r, isr, n);
+    if (!replica_propose_isr(&h->r, isr, n))
+        return;
+    assert_int_equal(h->n_asked, 0);
+    memcpy(h->asked, isr, (size_t)n * sizeof *isr);
+    h->n_asked = n;
 }
 
 static void confirm(struct history *h, bool new_epoch)
 {
     struct partition_state s = h->r.state;
     s.version++;
-    if (h->r.n_pending > 0) {
-        memcpy(s.isr, h->r.pending_isr, sizeof s.isr);
-        s.n_isr = h->r.n_pending;
+    if (h->n_asked > 0) {
+        memcpy(s.isr, h->asked, sizeof h->asked);
+        s.n_isr = h->n_asked;
     }
+    h->n_asked = 0;
     if (new_epoch) {
         s.leader_epoch++;
         h->reported[2] = h->reported[3] = -1;
@@ -386,6 +393,7 @@ static void apply(struct history *h, int event)
         break;
     case 11:
         replica_proposal_failed(&h->r);
+        h->n_asked = 0;
         break;
     }
 }
