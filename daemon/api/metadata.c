@@ -4,6 +4,7 @@
  * created is created first; the answer then has it finished. On the session's loop.
  */
 #include <limits.h>
+#include <string.h>
 
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
@@ -66,7 +67,7 @@ static void fill_topic(struct request *r, const struct cluster_image *img, const
     const struct metadata_request *q = r->body;
 
     out->error_code = KERR_NONE;
-    out->name = kstr_of(t->name);
+    out->name = arena_kstr(&r->arena, kstr_of(t->name));
     out->topic_id = t->id;
     out->is_internal = t->internal;
     out->n_partitions = t->n_partitions;
@@ -122,7 +123,7 @@ static const bool *find_repeated(struct request *r, const struct metadata_reques
 /* What a topic takes in an answer. */
 static size_t topic_bytes(const struct cluster_topic *t)
 {
-    size_t n = sizeof(struct metadata_response_topics);
+    size_t n = sizeof(struct metadata_response_topics) + (t == NULL ? 0 : LIST_BYTES + strlen(t->name));
 
     for (int32_t i = 0; t != NULL && i < t->n_partitions; i++)
         n += sizeof(struct metadata_response_partitions) + 3 * LIST_BYTES +
@@ -158,19 +159,29 @@ static bool fill_topics(struct request *r, const struct cluster_image *img, cons
 
 /* ---- brokers ---- */
 
+static size_t brokers_bytes(const struct cluster_image *img)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < img->n_brokers; i++)
+        n += sizeof(struct metadata_response_brokers) + 2 * LIST_BYTES + strlen(img->brokers[i].host) +
+             (img->brokers[i].rack == NULL ? 0 : strlen(img->brokers[i].rack));
+    return n;
+}
+
 /* This broker is reached as this client reached it: at the advertised address of the listener it came in on.
  */
 static bool fill_brokers(struct request *r, const struct cluster_image *img, struct metadata *m)
 {
     struct metadata_response *rsp = &m->rsp;
 
-    if (!request_answer_room(r, img->n_brokers * sizeof *rsp->brokers))
+    if (!request_answer_room(r, brokers_bytes(img)))
         return false;
     rsp->n_brokers = (int32_t)img->n_brokers;
     rsp->brokers = arena_array(&r->arena, img->n_brokers, sizeof *rsp->brokers);
     for (size_t i = 0; i < img->n_brokers; i++) {
         const struct cluster_broker *b = &img->brokers[i];
-        const char *host = b->host;
+        const char *host = arena_strdup(&r->arena, b->host);
         int32_t port = b->port;
         if (b->id == r->broker->id) {
             host = m->host;
@@ -180,13 +191,14 @@ static bool fill_brokers(struct request *r, const struct cluster_image *img, str
             .node_id = b->id,
             .host = kstr_of(host),
             .port = port,
-            .rack = kstr_of(b->rack),
+            .rack = arena_kstr(&r->arena, kstr_of(b->rack)),
         };
     }
     return true;
 }
 
-/* r->op: struct metadata. On the loop or on a worker. */
+/* r->op: struct metadata. On the loop or on a worker. The image is given back before the answer is encoded, so that
+ * nothing in the answer may point into it. */
 static const void *answer(struct request *r, const char **ret_why)
 {
     const struct metadata_request *q = r->body;
