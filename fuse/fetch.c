@@ -13,8 +13,9 @@
 #include "lib/client/fetch.h"
 enum { FIND_BY_POSITION, FIND_BY_OFFSET }; /* KlogFindText's `by` */
 
-/* Batches without text (markers, compacted away) that one fetch may step over before it gives up. */
-#define FETCH_STEPS_MAX 1000
+/* Answers of the broker that contradict each other, since compaction passed between them, before a fetch gives up.
+ */
+#define FETCH_STEPS_MAX 100
 
 LIST_HEAD(fetch_wait_list, fetch_wait);
 
@@ -27,6 +28,7 @@ struct fetch {
     int64_t until; /* text position up to which reading ahead goes on from here */
     int steps;
     int64_t deadline_ms;
+    int64_t era; /* of its positions */
     struct fetch_wait_list waiting;
     LIST_ENTRY(fetch) link;
     struct client_fetch fetch;
@@ -102,15 +104,10 @@ static void fetch_keep(struct fetch *x, const struct client_fetched *got)
         return;
     }
     int rc = chunk_add(&f->mount->texts, &f->chunks, x->start, x->offset, limit, got->batches, &next);
-    if (rc != 1) {
+    if (rc == 1) /* nothing but markers, or the ends promised text that the log does not give */
+        fetch_hold(x, got->batches, limit);
+    else
         fetch_done(x, rc);
-    } else if (next > x->offset && ++x->steps < FETCH_STEPS_MAX) {
-        x->offset = next; /* records without text: markers */
-        fetch_send(x);
-    } else {
-        /* The ends promised text that the log does not give. */
-        fetch_hold(x, slice_of(NULL, 0), limit);
-    }
 }
 
 static void on_fetched(struct client_fetch *cf, int rc, const struct client_fetched *got)
@@ -118,6 +115,8 @@ static void on_fetched(struct client_fetch *cf, int rc, const struct client_fetc
     struct fetch *x = cf->user;
     if (rc == 0)
         rc = rc_of_kerr(got->err);
+    if (rc == 0 && x->era != x->file->chunks_era)
+        rc = -ERANGE; /* all files were closed meanwhile, and the next was opened in another era */
     if (rc != 0)
         fetch_done(x, rc);
     else
@@ -207,27 +206,61 @@ static void find_send(struct fetch *x)
 
 /* ---- where held text stands ---- */
 
+/* Compaction passed between two answers. */
+static void fetch_retry(struct fetch *x)
+{
+    if (++x->steps < FETCH_STEPS_MAX)
+        fetch_send(x);
+    else
+        fetch_done(x, -ERANGE);
+}
+
+static void on_next_found(struct client_call *call, int rc, enum kerr err, int16_t version,
+                          const void *response)
+{
+    struct fetch *x = call->user;
+    const struct klog_find_text_response *resp = response;
+    (void)err;
+    (void)version;
+    if (rc == 0)
+        rc = rc_of_kerr(resp->error_code);
+    if (rc != 0) {
+        fetch_done(x, rc);
+        return;
+    }
+    if (resp->text_position == x->start && resp->base_offset > x->offset)
+        x->offset = resp->base_offset;
+    fetch_retry(x);
+}
+
+/* No text in the batches from x->offset on (emptied by compaction, markers), and more of them may follow: the text
+ * index knows the next one that has some, however many there are. */
+static void fetch_skip_textless(struct fetch *x)
+{
+    if (x->held_next <= x->offset) { /* the ends promised text that the log does not give */
+        fetch_done(x, -ERANGE);
+        return;
+    }
+    x->offset = x->held_next;
+    find_ask(x, FIND_BY_POSITION, x->start, on_next_found);
+}
+
 /* It ends at `end`. Its place is known from its end, since what is behind keeps its positions. */
 static void fetch_place(struct fetch *x, int64_t end)
 {
     struct pfile *f = x->file;
     int64_t start = end - (int64_t)x->held.n;
-    bool hole = start > x->start;
-    if (start < x->start) { /* compaction passed between the two answers */
-        if (++x->steps < FETCH_STEPS_MAX)
-            fetch_send(x);
-        else
-            fetch_done(x, -ERANGE);
-        return;
+    if (start < x->start) {
+        fetch_retry(x);
+    } else if (start > x->start && !chunk_set_hole(&f->chunks, x->start, start)) {
+        fetch_done(x, -ERANGE); /* without a chunk in front there is nobody who could be told: old ends */
+    } else if (start == x->start && x->held.n == 0) {
+        fetch_skip_textless(x);
+    } else {
+        if (x->held.n > 0)
+            chunk_put(&f->mount->texts, &f->chunks, start, x->offset, x->held_next, &x->held);
+        fetch_done(x, 0);
     }
-    /* Without a chunk in front there is nobody who could be told: old ends. */
-    if ((hole && !chunk_set_hole(&f->chunks, x->start, start)) || (!hole && x->held.n == 0)) {
-        fetch_done(x, -ERANGE);
-        return;
-    }
-    if (x->held.n > 0)
-        chunk_put(&f->mount->texts, &f->chunks, start, x->offset, x->held_next, &x->held);
-    fetch_done(x, 0);
 }
 
 static void on_placed(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
@@ -238,6 +271,8 @@ static void on_placed(struct client_call *call, int rc, enum kerr err, int16_t v
     (void)version;
     if (rc == 0)
         rc = rc_of_kerr(resp->error_code);
+    if (rc == 0 && x->era != x->file->chunks_era)
+        rc = -ERANGE;
     if (rc != 0)
         fetch_done(x, rc);
     else if (fetch_step_over_known(x)) /* another fetch was faster */
@@ -275,7 +310,7 @@ static struct fetch *fetch_at(struct pfile *f, int64_t at)
 {
     struct fetch *x;
     LIST_FOREACH (x, &f->fetches, link) {
-        if (x->at == at)
+        if (x->at == at && x->era == f->chunks_era)
             return x;
     }
     return NULL;
@@ -292,6 +327,7 @@ static struct fetch *fetch_for(struct pfile *f, int64_t at, int32_t max_bytes, b
     x->file = pfile_ref(f);
     x->at = x->start = at;
     x->max_bytes = max_bytes;
+    x->era = f->chunks_era;
     x->deadline_ms = mount_deadline_ms(f->mount);
     LIST_INIT(&x->waiting);
     LIST_INSERT_HEAD(&f->fetches, x, link);

@@ -94,6 +94,9 @@ int64_t pfile_base(struct pfile *f)
     KCHECK(f->ends_known);
     if (f->based)
         return f->base;
+    if (f->chunks_era != f->ends.era)
+        chunk_list_clear(&f->mount->texts, &f->chunks);
+    f->chunks_era = f->ends.era;
     f->base = f->ends.start_text;
     f->based = f->opens > 0;
     return f->base;

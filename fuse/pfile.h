@@ -28,6 +28,7 @@ struct ends { /* where a partition begins and ends; KlogStat's answer */
     int64_t start_text, end_text;
     int64_t size_bytes; /* on the broker's disk */
     int64_t newest_ms;  /* the newest record's time, -1 none */
+    int64_t era;        /* text positions of two eras need not be of one log (compaction moved them) */
 };
 
 struct ends_wait {
@@ -71,6 +72,7 @@ struct pfile {
     STAILQ_ENTRY(pfile) ends_link;
 
     struct chunk_list chunks;
+    int64_t chunks_era; /* the ends' when the base was fixed: positions in chunks and of fetches are of it */
     LIST_HEAD(, fetch) fetches; /* on their way */
 
     uint64_t tails_sent, tails_done; /* last lines of closed files (P3) */

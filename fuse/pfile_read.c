@@ -22,7 +22,8 @@
 #define FETCH_SEQUENTIAL_BYTES (1024 * 1024)
 /* Text that is held ready in front of a sequential reader: two reads of the largest size. */
 #define READ_AHEAD_BYTES (2 * 1024 * 1024)
-/* Fetches and questions one read may need; more means that broker and log contradict each other. */
+/* Fetches and questions one read may need without getting further; more means that broker and log contradict each
+ * other. */
 #define READ_STEPS_MAX 64
 /* A reader that has come so far through a file is taken for one that reads all of it once. */
 #define SCAN_BYTES (16 * 1024 * 1024)
@@ -35,6 +36,7 @@ struct read_op {
     bool sequential;
     bool asked; /* the ends are newer than the read */
     int steps;
+    int64_t reached; /* text position, when steps began to count */
     struct tails_wait tails;
     struct ends_wait ends;
     struct fetch_wait fetch;
@@ -164,6 +166,10 @@ static void read_step(struct read_op *op)
     }
     int64_t next = read_place(op, f), skipped = 0;
     read_gather(op, &next, &skipped, &span);
+    if (next > op->reached) {
+        op->reached = next;
+        op->steps = 0;
+    }
     bool full = span.bytes == op->size || span.n == TEXT_PIECES_MAX, at_end = next >= f->ends.end_text;
     bool gone = next < f->ends.start_text && !fetch_goes_on(f, next);
     if (full || (at_end && op->asked) || (gone && span.bytes > 0)) {

@@ -84,7 +84,8 @@ static struct ends ends_of(const struct klog_stat_response_partitions *p)
                           .start_text = p->start_text,
                           .end_text = p->end_text,
                           .size_bytes = p->size_bytes,
-                          .newest_ms = p->newest_timestamp };
+                          .newest_ms = p->newest_timestamp,
+                          .era = p->text_era };
 }
 
 /* What no log can be is taken as the broker's error rather than believed. */

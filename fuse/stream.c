@@ -24,6 +24,8 @@
 #include "lib/base/mem.h"
 
 #define STREAM_FETCH_BYTES (1024 * 1024)
+/* Fetches and questions without getting further; more means that broker and log contradict each other. */
+#define STREAM_STEPS_MAX 64
 
 struct stream_reader {
     struct request r;
@@ -32,6 +34,8 @@ struct stream_reader {
     bool nonblock;
     bool asked; /* the ends are newer than the read */
     bool parked;
+    int steps; /* since `reached` */
+    int64_t reached;
     struct ends_wait ends;
     struct fetch_wait fetch;
     LIST_ENTRY(stream_reader) link; /* pfile->parked */
@@ -96,6 +100,7 @@ static void stream_park(struct stream_reader *s)
 {
     struct pfile *f = s->h->node->pfile;
     s->parked = true;
+    s->steps = 0;
     LIST_INSERT_HEAD(&f->parked, s, link);
     watch_want(f->mount->watch, f);
 }
@@ -140,7 +145,13 @@ static void stream_step(struct stream_reader *s)
     }
     if (!fetch_goes_on(f, h->at))
         h->at = MAX(h->at, f->ends.start_text);
-    if (h->at < f->ends.end_text)
+    if (h->at > s->reached) {
+        s->reached = h->at;
+        s->steps = 0;
+    }
+    if (++s->steps > STREAM_STEPS_MAX)
+        reader_end(s, EIO);
+    else if (h->at < f->ends.end_text)
         fetch_text(f, h->at, STREAM_FETCH_BYTES, &s->fetch);
     else if (!s->nonblock)
         stream_park(s);

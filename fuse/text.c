@@ -185,7 +185,7 @@ static struct chunk *chunk_new(struct text_cache *c, struct chunk_list *l, int64
 static struct chunk *chunk_for(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset)
 {
     struct chunk *k = chunk_before(l, start);
-    if (k != NULL && k->text.n < CHUNK_GROW_BELOW && k->next_offset == offset && atomic_load(&k->refs) == 1) {
+    if (k != NULL && k->text.n < CHUNK_GROW_BELOW && k->next_offset <= offset && atomic_load(&k->refs) == 1) {
         chunk_touch(c, k);
         return k;
     }
@@ -231,11 +231,17 @@ void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_
 {
     KCHECK(text->n > 0);
     drop_between(c, l, start, start + (int64_t)text->n);
-    struct chunk *k = chunk_new(c, l, start, offset);
+    struct chunk *k = chunk_for(c, l, start, offset);
+    size_t cap = k->text.cap;
     k->next_offset = next;
-    k->text = *text;
-    *text = (struct bytebuf){ 0 };
-    c->bytes += k->text.cap;
+    if (k->text.n == 0) {
+        k->text = *text;
+        *text = (struct bytebuf){ 0 };
+    } else {
+        bytebuf_add(&k->text, text->p, text->n);
+        bytebuf_done(text);
+    }
+    c->bytes += k->text.cap - cap;
     cache_shrink(c, k);
 }
 

@@ -158,7 +158,7 @@ static bool directory_check(struct verify *v, const char *path)
     if (rc < 0 || !meta_decode(slice_of(meta.p, meta.n), &m))
         verify_report(v, FINDING_ERROR, meta_path, -1, "%s", rc < 0 ? strerror(-rc) : "it is damaged");
     rc = fs_read_file(AT_FDCWD, clean_path, SMALL_FILE_MAX, &clean);
-    v->clean = rc >= 0 && clean_decode(slice_of(clean.p, clean.n), &m.directory_id);
+    v->clean = rc >= 0 && clean_decode(slice_of(clean.p, clean.n), &m.directory_id, &v->clean_note);
     if (rc >= 0 && !v->clean)
         verify_report(v, FINDING_WARNING, clean_path, -1,
                       "it is not this directory's; the next start scans the logs");

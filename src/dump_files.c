@@ -254,7 +254,7 @@ int dump_partition_metadata(const struct dump *d)
 
     if (!offline_read(d->args, d->path, &b))
         return CLI_FAILED;
-    if (!partition_metadata_decode(slice_of(b.p, b.n), &topic_id))
+    if (partition_metadata_decode(slice_of(b.p, b.n), &topic_id) < 0)
         return not_whole(d, PARTITION_FILE);
     uuid_text(&topic_id, id);
     return object_print(d, json_pack("{s:s}", "topic_id", id));

@@ -21,6 +21,7 @@ struct verify {
     const struct args *args;
     bool json, quick; /* quick: checksums and order only, no record is decoded */
     bool clean;       /* the directory says it was stopped cleanly */
+    int64_t clean_note; /* ... and then this is the last change of its registers, -1 not said */
     struct progress progress;
     int64_t partitions, segments, batches, records, bytes;
     int64_t errors, warnings;

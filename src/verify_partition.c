@@ -102,8 +102,9 @@ static void topic_id_check(struct verify *v, const char *dir, struct uuid *ret)
     *ret = (struct uuid){ 0 };
     if (rc == 0)
         verify_report(v, FINDING_ERROR, path, -1, "it is missing");
-    else if (rc == 1 && !partition_metadata_decode(slice_of(b.p, b.n), ret))
-        verify_report(v, FINDING_ERROR, path, -1, "it holds no topic id");
+    else if (rc == 1 && (rc = partition_metadata_decode(slice_of(b.p, b.n), ret)) < 0)
+        verify_report(v, FINDING_ERROR, path, -1, "%s",
+                      rc == -EPROTO ? "it is of another version" : "it holds no topic id, or its checksum is wrong");
 }
 
 static void checkpoint_check(struct verify *v, const char *dir, int64_t first, int64_t end)

@@ -73,11 +73,13 @@ static void part_tell(struct stat_part *p, struct klog_stat_response_partitions 
         .end_text = -1,
         .size_bytes = -1,
         .newest_timestamp = -1,
+        .text_era = -1,
     };
     if (p->view.err != KERR_NONE)
         return;
     struct plog_ends ends;
-    plog_ends(p->pt->log, &ends);
+    plog_ends(p->pt->log, &ends); /* the era first: positions that move meanwhile belong to a newer one */
+    out->text_era = ends.text_era;
     out->leader_epoch = p->view.leader_epoch;
     out->start_offset = ends.start_offset;
     out->end_offset = MAX(visible_end(&p->view), ends.start_offset);

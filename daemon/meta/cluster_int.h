@@ -80,7 +80,8 @@ struct topic_slot {
     struct topic_load load;
     struct cluster_image *image; /* defaults to load with */
     int jobs_left;
-    int open_rc;    /* first error of partitions_add */
+    bool at_start;  /* cluster_start's round: what is opened may have been there before */
+    int open_rc;    /* first error of partitions_add, or of partitions_remove */
     int32_t n_kept; /* REMOVING: partitions from here on go */
     struct job job;
     UT_hash_handle hh;

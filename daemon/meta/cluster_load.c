@@ -102,6 +102,24 @@ static int partition_load(struct cluster *c, const char *topic, int32_t id, stru
     return rc;
 }
 
+/* They are numbered 0 .. n-1; a register of another name, or a number left out, is damage. */
+static bool are_numbered(char *const *names, int n)
+{
+    CLEANUP(freep) bool *seen = xcalloc((size_t)n + 1, sizeof *seen);
+
+    for (int i = 0; i < n; i++) {
+        char text[16];
+        int number = atoi(names[i]);
+        if (number < 0 || number >= n || seen[number])
+            return false;
+        snprintf(text, sizeof text, "%d", number);
+        if (strcmp(text, names[i]) != 0)
+            return false;
+        seen[number] = true;
+    }
+    return n > 0 && n <= CLUSTER_PARTITIONS_MAX;
+}
+
 static int partitions_load(struct cluster *c, const char *topic, struct bytebuf *b, struct topic_load *ret)
 {
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions", topic);
@@ -111,9 +129,13 @@ static int partitions_load(struct cluster *c, const char *topic, struct bytebuf 
     int rc = registers_children_wait(c->registers, path, &names, &n);
     if (rc < 0)
         return vanished(rc);
-    registers_names_free(names, n); /* numbered 0 .. n-1: nothing else is ever created there */
-    if (n > CLUSTER_PARTITIONS_MAX)
+    bool numbered = are_numbered(names, n);
+    registers_names_free(names, n);
+    if (!numbered) {
+        log_error("register %s: its partitions are not numbered from 0 on, or are more than %d", path,
+                  CLUSTER_PARTITIONS_MAX);
         return -EBADMSG;
+    }
 
     ret->partitions = xcalloc((size_t)n + 1, sizeof *ret->partitions);
     ret->n_partitions = n;
@@ -149,11 +171,15 @@ void topic_load(struct cluster *c, const char *name, const struct broker_config 
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s", name);
     struct bytebuf b = { 0 };
     int64_t version;
+    const char *why;
 
     memset(ret, 0, sizeof *ret);
     ret->rc = registers_get_wait(c->registers, path, &b, &version);
     if (ret->rc == -ENOENT) {
         ret->rc = 0;
+    } else if (ret->rc == 0 && topic_name_check(kstr_of(name), &why) != KERR_NONE) {
+        log_error("register %s: no topic can have this name: %s", path, why);
+        ret->rc = -EBADMSG;
     } else if (ret->rc == 0) {
         ret->found = true;
         ret->rc = topic_register_decode(bytes_of(&b), &ret->id);
@@ -170,6 +196,8 @@ void topic_load(struct cluster *c, const char *name, const struct broker_config 
 void topic_load_done(struct topic_load *l)
 {
     topic_config_unref(l->config);
+    for (int32_t i = 0; i < l->n_partitions; i++)
+        free(l->partitions[i].extra);
     free(l->partitions);
     memset(l, 0, sizeof *l);
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cluster_start.h: directories that belong to no topic. Main thread, before any log is opened. */
+/*
+ * See cluster_start.h: directories that belong to no topic. Main thread, before any log is opened. Only what a
+ * noted deletion left is removed. A directory that has the name of a registered partition stays where it is,
+ * whatever it says of itself: partitions.c looks at it when it opens the partition. What cannot be moved or removed
+ * stays, with a line; the start goes on.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +16,21 @@
 #include "lib/base/mem.h"
 #include "lib/store/datadir.h"
 
-struct orphan {
+struct found_dir {
     char *topic;
     int32_t partition;
-    struct uuid id;
+    struct partition_dir dir;
 };
 
 struct search {
-    const struct cluster_starter *starter;
-    struct orphan *found;
-    size_t n;
+    struct found_dir *found;
+    size_t n, cap;
+};
+
+struct deleted {
+    char **ids; /* as text */
+    int n;
+    bool some_stay; /* a log of one of them could not be removed */
 };
 
 static int compare_names(const void *key, const void *elem)
@@ -28,104 +38,125 @@ static int compare_names(const void *key, const void *elem)
     return strcmp(key, *(char *const *)elem);
 }
 
-static bool belongs(const struct cluster_starter *st, const char *topic, int32_t partition,
-                    const struct uuid *id)
+/* NULL: no such partition is registered. */
+static const struct topic_load *registered(const struct cluster_starter *st, const struct found_dir *f)
 {
-    char **name = st->n == 0 ? NULL : bsearch(topic, st->names, (size_t)st->n, sizeof(char *), compare_names);
+    char **name = st->n == 0 ? NULL : bsearch(f->topic, st->names, (size_t)st->n, sizeof(char *), compare_names);
     if (name == NULL)
-        return false;
+        return NULL;
 
     const struct topic_load *l = &st->loads[name - st->names];
-    return partition < l->n_partitions && (uuid_is_zero(id) || uuid_eq(id, &l->id));
+    return f->partition < l->n_partitions ? l : NULL;
 }
 
-static void look_at(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id)
+static void keep_found(void *arg, const char *topic, int32_t partition, const struct partition_dir *dir)
 {
     struct search *s = arg;
 
-    if (belongs(s->starter, topic, partition, topic_id))
-        return;
-    s->found = xreallocarray(s->found, s->n + 1, sizeof *s->found);
-    s->found[s->n++] = (struct orphan){ xstrdup(topic), partition, *topic_id };
+    if (s->n == s->cap) {
+        s->cap = s->cap == 0 ? 64 : 2 * s->cap;
+        s->found = xreallocarray(s->found, s->cap, sizeof *s->found);
+    }
+    s->found[s->n++] = (struct found_dir){ xstrdup(topic), partition, *dir };
 }
 
-static bool was_deleted(char *const *deleted, int n, const struct uuid *id)
+static bool was_deleted(const struct deleted *deleted, const struct uuid *id)
 {
     char text[UUID_TEXT_LEN + 1];
 
     uuid_text(id, text);
-    for (int i = 0; i < n; i++)
-        if (strcmp(deleted[i], text) == 0)
+    for (int i = 0; i < deleted->n; i++)
+        if (strcmp(deleted->ids[i], text) == 0)
             return true;
     return false;
 }
 
-static int set_aside(struct datadir *dd, const struct orphan *o, const char *name)
+static void set_aside(struct datadir *dd, const struct found_dir *f)
 {
-    char text[UUID_TEXT_LEN + 1];
+    char to[256];
+    int rc = datadir_set_aside(dd, f->topic, f->partition, &f->dir.topic_id, to);
 
-    uuid_text(&o->id, text);
-    CLEANUP(freep) char *to = xasprintf("%s.%s-stray", name, text);
-    if (renameat(datadir_fd(dd), name, datadir_fd(dd), to) < 0)
-        return -errno;
-    log_warn("%s/%s belongs to no topic of this cluster: kept as %s; delete it when you are sure",
-             datadir_path(dd), name, to);
-    return fs_sync_dir(datadir_fd(dd));
+    if (rc < 0)
+        log_error("%s/%s-%d belongs to no topic of this cluster, and cannot be renamed: %s", datadir_path(dd), f->topic,
+                  f->partition, strerror(-rc));
+    else
+        log_warn("%s/%s-%d belongs to no topic of this cluster: kept as %s; delete it when you are sure",
+                 datadir_path(dd), f->topic, f->partition, to);
 }
 
-static int clear_one(struct datadir *dd, const struct orphan *o, char *const *deleted, int n_deleted)
+static void remove_deleted(struct datadir *dd, const struct found_dir *f, struct deleted *deleted)
 {
-    CLEANUP(freep) char *name = xasprintf("%s-%d", o->topic, o->partition);
+    CLEANUP(freep) char *name = xasprintf("%s-%d", f->topic, f->partition);
 
-    if (!was_deleted(deleted, n_deleted, &o->id))
-        return set_aside(dd, o, name);
     log_info("%s/%s: the topic was deleted; removing what is left", datadir_path(dd), name);
-    return fs_remove_tree(datadir_fd(dd), name);
+    int rc = fs_remove_tree(datadir_fd(dd), name);
+    if (rc == 0)
+        return;
+    deleted->some_stay = true;
+    log_error("%s/%s cannot be removed: %s; the next start tries again", datadir_path(dd), name, strerror(-rc));
 }
 
-static int clear_dir(struct cluster_starter *st, struct datadir *dd, char *const *deleted, int n_deleted,
-                     char *err, size_t err_size)
+static void judge(const struct cluster_starter *st, struct datadir *dd, const struct found_dir *f,
+                  struct deleted *deleted)
 {
-    struct search s = { .starter = st };
+    const struct topic_load *l = registered(st, f);
 
-    int rc = datadir_list(dd, look_at, &s);
+    if (l != NULL && (f->dir.id_rc < 0 || uuid_eq(&f->dir.topic_id, &l->id)))
+        return;
+    if (f->dir.id_rc == 0 && was_deleted(deleted, &f->dir.topic_id))
+        remove_deleted(dd, f, deleted);
+    else if (!f->dir.is_ours)
+        log_info("%s/%s-%d holds nothing of klog's: left alone", datadir_path(dd), f->topic, f->partition);
+    else if (l == NULL)
+        set_aside(dd, f);
+}
+
+static int clear_dir(struct cluster_starter *st, struct datadir *dd, struct deleted *deleted, char *err,
+                     size_t err_size)
+{
+    struct search s = { 0 };
+
+    int rc = datadir_clear_leftovers(dd);
+    if (rc == 0)
+        rc = datadir_list(dd, keep_found, &s);
+    if (rc < 0)
+        snprintf(err, err_size, "%s: cannot list its partitions: %s", datadir_path(dd), strerror(-rc));
     for (size_t i = 0; i < s.n; i++) {
         if (rc == 0)
-            rc = clear_one(dd, &s.found[i], deleted, n_deleted);
+            judge(st, dd, &s.found[i], deleted);
         free(s.found[i].topic);
     }
     free(s.found);
-    if (rc < 0)
-        snprintf(err, err_size, "%s: cannot tell its partitions apart: %s", datadir_path(dd), strerror(-rc));
     return rc;
 }
 
 /* Every log of these topics is gone now. */
-static int forget_deleted(struct cluster *c, char *const *deleted, int n)
+static int forget_deleted(struct cluster *c, const struct deleted *deleted)
 {
     struct register_ops_list l = { 0 };
 
-    for (int i = 0; i < n; i++)
-        ops_add(&l, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", deleted[i]), NULL,
+    if (deleted->some_stay)
+        return 0;
+    for (int i = 0; i < deleted->n; i++)
+        ops_add(&l, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", deleted->ids[i]), NULL,
                 REGISTER_ANY_VERSION);
     int rc = l.n == 0 ? 0 : registers_multi_wait(c->registers, l.ops, l.n);
     ops_done(&l);
-    return rc;
+    return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc; /* then the next start forgets them */
 }
 
 int cluster_clear_orphans(struct cluster_starter *st, char *err, size_t err_size)
 {
     struct broker *b = st->cluster->broker;
-    char **deleted = NULL;
-    int n = 0;
+    struct deleted deleted = { 0 };
 
-    int rc = registers_children_wait(st->cluster->registers, "/admin/delete_topics", &deleted, &n);
+    int rc = registers_children_wait(st->cluster->registers, "/admin/delete_topics", &deleted.ids, &deleted.n);
     if (rc < 0)
         snprintf(err, err_size, "registers: cannot list /admin/delete_topics: %s", strerror(-rc));
     for (int i = 0; i < b->n_dirs && rc == 0; i++)
-        rc = clear_dir(st, b->dirs[i], deleted, n, err, err_size);
-    if (rc == 0 && (rc = forget_deleted(st->cluster, deleted, n)) < 0)
+        rc = clear_dir(st, b->dirs[i], &deleted, err, err_size);
+    if (rc == 0 && (rc = forget_deleted(st->cluster, &deleted)) < 0)
         snprintf(err, err_size, "registers: cannot write: %s", strerror(-rc));
-    registers_names_free(deleted, n);
+    registers_names_free(deleted.ids, deleted.n);
     return rc;
 }

@@ -125,6 +125,18 @@ static void partition_follow(struct stripe *sp, const struct cluster_topic *befo
     partition_unref(pt);
 }
 
+/* A start makes the directories that a crash left out, and begins an epoch: from the second start on each has been
+ * there, and after a clean stop from the first. */
+static bool had_log(const struct topic_slot *s, const struct partition_state *st)
+{
+    const struct broker *b = s->cluster->broker;
+    bool clean = true;
+
+    for (int i = 0; i < b->n_dirs; i++)
+        clean &= datadir_was_clean(b->dirs[i]);
+    return s->at_start && (clean || st->leader_epoch > 1);
+}
+
 static void stripe_open(struct job *j)
 {
     struct stripe *sp = container_of(j, struct stripe, job);
@@ -138,7 +150,7 @@ static void stripe_open(struct job *j)
             partition_follow(sp, before, id);
         else if (hosted_here(s, st))
             note_rc(sp, partitions_add(s->cluster->broker->partitions, s->name, id, &s->load.id,
-                                       s->load.config, st));
+                                       s->load.config, st, had_log(s, st)));
     }
 }
 
@@ -147,7 +159,7 @@ static void stripe_remove(struct job *j)
     struct stripe *sp = container_of(j, struct stripe, job);
 
     for (int32_t id = sp->from; id < sp->to; id++)
-        partitions_remove(sp->slot->cluster->broker->partitions, sp->slot->name, id);
+        note_rc(sp, partitions_remove(sp->slot->cluster->broker->partitions, sp->slot->name, id));
 }
 
 static void round_end(struct topic_slot *s);
@@ -236,6 +248,7 @@ static void round_end(struct topic_slot *s)
 {
     struct cluster *c = s->cluster;
 
+    s->at_start = false;
     s->hosted = true;
     s->hosted_id = s->load.id;
     s->n_hosted = MAX(s->n_hosted, s->load.n_partitions);
@@ -260,6 +273,7 @@ static void open_begin(struct topic_slot *s)
 void slot_open_loaded(struct topic_slot *s)
 {
     KCHECK(s->load.found && s->load.rc == 0);
+    s->at_start = true;
     open_begin(s);
 }
 
@@ -298,7 +312,8 @@ static void forget_deletion(struct topic_slot *s, const struct uuid *id)
 static void remove_end(struct topic_slot *s)
 {
     if (s->n_kept == 0) {
-        forget_deletion(s, &s->hosted_id);
+        if (s->open_rc == 0) /* else the note makes the next start remove what is left */
+            forget_deletion(s, &s->hosted_id);
         s->hosted = false;
     }
     s->n_hosted = s->n_kept;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/broker.h"
+#include "daemon/replica/partition.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -58,6 +59,30 @@ static int ensure_base(struct cluster *c)
     CLEANUP(freep) char *config = xasprintf("/config/brokers/%d", c->broker->id);
     rc = ensure(c, epoch, xstrdup("{\"base\":0}"));
     return rc < 0 ? rc : ensure(c, config, config_register_encode(NULL, 0));
+}
+
+/* The embedded registers belong to one broker. One of another number would host nothing. */
+static int check_broker(struct cluster *c, char *err, size_t err_size)
+{
+    char me[16], **names;
+    int n, rc = registers_children_wait(c->registers, "/klog/broker_epoch", &names, &n);
+
+    if (rc == -ENOENT)
+        return 0; /* the first start */
+    if (rc < 0)
+        return fail(rc, "list the brokers", err, err_size);
+    snprintf(me, sizeof me, "%d", c->broker->id);
+    bool known = n == 0;
+    for (int i = 0; i < n; i++)
+        known |= strcmp(names[i], me) == 0;
+    if (!known) {
+        snprintf(err, err_size,
+                 "the registers belong to broker %.16s, meta.properties says %s: put back the right meta.properties",
+                 names[0], me);
+        rc = -ESTALE;
+    }
+    registers_names_free(names, n);
+    return rc;
 }
 
 static int check_identity(struct cluster *c, char *err, size_t err_size)
@@ -119,7 +144,10 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     struct cluster *c = st->cluster;
     struct brokers_load l = { 0 };
 
-    int rc = ensure_base(c);
+    int rc = check_broker(c, err, err_size);
+    if (rc < 0)
+        return rc;
+    rc = ensure_base(c);
     if (rc < 0)
         return fail(rc, "make the first registers", err, err_size);
     rc = check_identity(c, err, err_size);
@@ -213,6 +241,31 @@ static int bump_all(struct cluster_starter *st)
 
 /* ---- topics ---- */
 
+static int compare_loads(const void *a, const void *b)
+{
+    const struct topic_load *const *x = a, *const *y = b;
+
+    return memcmp(&(*x)->id, &(*y)->id, sizeof(struct uuid));
+}
+
+/* A topic is its id: no two have the same. */
+static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
+{
+    CLEANUP(freep) const struct topic_load **by_id = xcalloc((size_t)st->n + 1, sizeof *by_id);
+
+    for (int i = 0; i < st->n; i++)
+        by_id[i] = &st->loads[i];
+    qsort(by_id, (size_t)st->n, sizeof *by_id, compare_loads);
+    for (int i = 1; i < st->n; i++) {
+        if (!uuid_eq(&by_id[i - 1]->id, &by_id[i]->id))
+            continue;
+        snprintf(err, err_size, "registers: the topics %s and %s have one topic id: put back a copy of them",
+                 st->names[by_id[i - 1] - st->loads], st->names[by_id[i] - st->loads]);
+        return -EBADMSG;
+    }
+    return 0;
+}
+
 static int load_all(struct cluster_starter *st, char *err, size_t err_size)
 {
     struct cluster *c = st->cluster;
@@ -223,13 +276,20 @@ static int load_all(struct cluster_starter *st, char *err, size_t err_size)
     st->loads = xcalloc((size_t)st->n + 1, sizeof *st->loads);
     for (int i = 0; i < st->n; i++) {
         topic_load(c, st->names[i], &c->image->defaults->config, &st->loads[i]);
+        if (st->loads[i].rc == -EAGAIN) { /* nobody else writes yet: nothing vanished meanwhile */
+            snprintf(err, err_size,
+                     "registers: topic %s is incomplete, a register of it or of its partitions is missing: put back a "
+                     "copy of registers.journal and registers.snapshot",
+                     st->names[i]);
+            return -EBADMSG;
+        }
         if (st->loads[i].rc < 0) {
             snprintf(err, err_size, "registers: topic %s cannot be read: %s; see the line before",
                      st->names[i], strerror(-st->loads[i].rc));
             return st->loads[i].rc;
         }
     }
-    return 0;
+    return check_ids(st, err, err_size);
 }
 
 /* On the meta loop: all slots begin to open their logs at once. */
@@ -247,6 +307,65 @@ static void open_all(void *arg)
         s->image = cluster_image_get(c);
         slot_open_loaded(s);
     }
+}
+
+/* ---- logs that are newer than the registers ---- */
+
+/* An old copy of the registers knows older epochs than the log, which would then take nothing more: R1 asks for an
+ * epoch that nobody has used. */
+static int raise_epoch(struct cluster *c, const char *topic, int32_t id, int32_t latest, struct partition_state *ret)
+{
+    CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id);
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct partition_register p = { 0 };
+    struct register_ops_list l = { 0 };
+    char writer[64];
+    int64_t version;
+
+    int rc = registers_get_wait(c->registers, path, &b, &version);
+    if (rc == 0)
+        rc = partition_register_decode(slice_of(b.p, b.n), version, &p);
+    if (rc < 0)
+        return rc;
+    p.st.leader_epoch = latest + 1;
+    cluster_writer(c, writer);
+    ops_add(&l, REGISTER_SET, take(&path), partition_register_encode(&p, writer), version);
+    rc = registers_multi_wait(c->registers, l.ops, l.n);
+    p.st.version = l.ops[0].new_version;
+    ops_done(&l);
+    free(p.extra);
+    if (rc == 0)
+        *ret = p.st;
+    return rc;
+}
+
+static int follow_log(struct cluster *c, struct cluster_topic *t, int32_t id)
+{
+    struct partition_state *st = &t->partitions[id];
+    struct partition *pt = partitions_get(c->broker->partitions, kstr_of(t->name), id);
+    int32_t latest = pt == NULL || pt->log == NULL ? -1 : plog_epoch_latest(pt->log);
+    int rc = 0;
+
+    if (st->leader == c->broker->id && latest > st->leader_epoch && latest < INT32_MAX - 1) {
+        log_error("%s-%d: its log has leader epoch %d, its register only %d: the registers are an older copy; it goes on "
+                  "in epoch %d",
+                  t->name, id, latest, st->leader_epoch, latest + 1);
+        rc = raise_epoch(c, t->name, id, latest, st);
+        if (rc == 0)
+            partition_set_state(pt, st);
+    }
+    partition_unref(pt);
+    return rc;
+}
+
+static int follow_logs(struct cluster *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->n_start_topics && rc == 0; i++)
+        for (int32_t p = 0; p < c->start_topics[i]->n_partitions && rc == 0; p++)
+            rc = follow_log(c, c->start_topics[i], p);
+    return rc;
 }
 
 static void publish_all(void *arg)
@@ -276,8 +395,9 @@ int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size)
     if (st->n > 0)
         while (sem_wait(&c->started) < 0)
             ;
+    rc = follow_logs(c);
     broker_call(c->loop, publish_all, c);
-    return 0;
+    return rc < 0 ? fail(rc, "begin new leader epochs", err, err_size) : 0;
 }
 
 void cluster_starter_done(struct cluster_starter *st)

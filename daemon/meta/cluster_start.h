@@ -19,8 +19,8 @@ int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size)
 void cluster_starter_done(struct cluster_starter *st);
 
 /* cluster_orphans.c: partition directories that belong to no topic of the registers. What a deletion left is
- * removed; anything else is kept under another name ("orders-0.ID-stray"), since only the registers say that
- * it is not needed. */
+ * removed; another log is kept under another name ("orders-0.ID-stray"), since only the registers say that it is not
+ * needed; what is no log is left alone. */
 int cluster_clear_orphans(struct cluster_starter *st, char *err, size_t err_size);
 
 #endif

@@ -11,6 +11,8 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
+enum { HOST_MAX = 1024 }; /* bytes; it goes into answers */
+
 static void json_freep(json_t **j)
 {
     json_decref(*j);
@@ -109,17 +111,61 @@ static bool get_ids(const json_t *j, const char *name, int32_t ret[REPLICA_MAX],
     return true;
 }
 
+static const char *const partition_fields[] = { "version", "leader",   "leader_be", "leader_epoch", "isr", "isr_be",
+                                                "replicas", "adding", "removing",  "recovery",     "w" };
+
+/* What is left of j without the fields above, as text; NULL: nothing. */
+static char *take_extra(json_t *j)
+{
+    for (size_t i = 0; i < ARRAY_LEN(partition_fields); i++)
+        json_object_del(j, partition_fields[i]);
+    return json_object_size(j) == 0 ? NULL : print(json_incref(j));
+}
+
 char *partition_register_encode(const struct partition_register *p, const char *writer)
 {
     const struct partition_state *st = &p->st;
-
-    return print(
+    CLEANUP(json_freep) json_t *extra =
+        p->extra == NULL ? NULL : parse(slice_of(p->extra, strlen(p->extra)));
+    json_t *j =
         json_pack("{s:i, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", /* in the order of the rules */
                   "version", 2, "leader", (int)st->leader, "leader_be", (json_int_t)p->leader_be,
                   "leader_epoch", (int)st->leader_epoch, "isr", ids_json(st->isr, st->n_isr), "isr_be",
                   epochs_json(p->isr_be, st->n_isr), "replicas", ids_json(st->replicas, st->n_replicas),
                   "adding", ids_json(p->adding, p->n_adding), "removing",
-                  ids_json(p->removing, p->n_removing), "recovery", (int)p->recovery, "w", writer));
+                  ids_json(p->removing, p->n_removing), "recovery", (int)p->recovery, "w", writer);
+    if (extra != NULL)
+        json_object_update_missing(j, extra);
+    return print(j);
+}
+
+static int32_t index_of(const int32_t *ids, int32_t n, int32_t id)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (ids[i] == id)
+            return i;
+    return -1;
+}
+
+static bool are_different(const int32_t *ids, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (index_of(ids, i, ids[i]) >= 0)
+            return false;
+    return true;
+}
+
+static bool is_consistent(const struct partition_register *p)
+{
+    const struct partition_state *st = &p->st;
+
+    for (int32_t i = 0; i < st->n_isr; i++)
+        if (index_of(st->replicas, st->n_replicas, st->isr[i]) < 0)
+            return false;
+    return st->n_replicas > 0 && are_different(st->replicas, st->n_replicas) && are_different(st->isr, st->n_isr) &&
+           are_different(p->adding, p->n_adding) && are_different(p->removing, p->n_removing) &&
+           (st->leader == -1 || index_of(st->replicas, st->n_replicas, st->leader) >= 0) &&
+           st->leader_epoch < INT32_MAX;
 }
 
 int partition_register_decode(struct slice v, int64_t version, struct partition_register *ret)
@@ -133,10 +179,12 @@ int partition_register_decode(struct slice v, int64_t version, struct partition_
                 get_i32(j, "leader_epoch", 0, &p.st.leader_epoch) &&
                 get_ids(j, "isr", p.st.isr, &p.st.n_isr) && get_list(j, "isr_be", p.isr_be, &n_be) &&
                 n_be == p.st.n_isr && get_ids(j, "replicas", p.st.replicas, &p.st.n_replicas) &&
-                p.st.n_replicas > 0 && get_ids(j, "adding", p.adding, &p.n_adding) &&
-                get_ids(j, "removing", p.removing, &p.n_removing) && get_i32(j, "recovery", 0, &p.recovery);
+                get_ids(j, "adding", p.adding, &p.n_adding) &&
+                get_ids(j, "removing", p.removing, &p.n_removing) && get_i32(j, "recovery", 0, &p.recovery) &&
+                is_consistent(&p);
     if (!good)
         return -EBADMSG;
+    p.extra = take_extra(j);
     *ret = p;
     return 0;
 }
@@ -156,7 +204,12 @@ int topic_register_decode(struct slice v, struct uuid *ret)
     CLEANUP(json_freep) json_t *j = parse(v);
     const char *text = json_string_value(json_object_get(j, "topic_id"));
 
-    return text != NULL && uuid_parse(text, ret) ? 0 : -EBADMSG;
+    struct uuid id;
+
+    if (text == NULL || !uuid_parse(text, &id) || uuid_is_zero(&id))
+        return -EBADMSG;
+    *ret = id;
+    return 0;
 }
 
 /* ---- configurations ---- */
@@ -235,7 +288,8 @@ int broker_register_decode(struct slice v, int32_t id, struct cluster_broker *re
     const char *rack = json_string_value(json_object_get(j, "rack"));
     int32_t port;
 
-    if (host == NULL || !get_i32(j, "port", 0, &port) || port > 65535)
+    if (host == NULL || strlen(host) > HOST_MAX || (rack != NULL && strlen(rack) > HOST_MAX) ||
+        !get_i32(j, "port", 0, &port) || port > 65535)
         return -EBADMSG;
     *ret = (struct cluster_broker){ id, xstrdup(host), port, rack == NULL ? NULL : xstrdup(rack) };
     return 0;

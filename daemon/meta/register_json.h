@@ -18,12 +18,15 @@ struct partition_register {
     int32_t adding[REPLICA_MAX], n_adding;
     int32_t removing[REPLICA_MAX], n_removing;
     int32_t recovery; /* 1: the leader was elected with possible loss */
+    char *extra; /* owned: fields that this version does not know, as a JSON object; NULL none */
 };
 /* writer: "id.broker-epoch.counter", which makes an ambiguous write decidable (R3). */
 char *partition_register_encode(const struct partition_register *p, const char *writer);
+/* Whoever wrote it, what is taken keeps to this: no replica is named twice; leader (or -1) and in-sync set are
+ * replicas; an epoch can still grow. ret->extra is the caller's to free. */
 int partition_register_decode(struct slice v, int64_t version, struct partition_register *ret);
 
-/* /brokers/topics/T */
+/* /brokers/topics/T; an id is never zero */
 char *topic_register_encode(const struct uuid *id);
 int topic_register_decode(struct slice v, struct uuid *ret);
 

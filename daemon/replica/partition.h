@@ -130,13 +130,14 @@ struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid 
 #define TOPIC_NAME_MAX 249
 bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char ret[TOPIC_NAME_MAX + 1]);
 /* Opens or creates the log and joins the registry. Blocks: on a worker. A log that cannot be opened joins as
- * damaged and returns its -errno. */
+ * damaged and returns its -errno. was_here: it had a log before, so that a missing one is a loss. */
 int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
-                   struct topic_config *cfg, const struct partition_state *st);
+                   struct topic_config *cfg, const struct partition_state *st, bool was_here);
 /* From now on it takes and shows nothing (UNKNOWN_TOPIC_OR_PARTITION); waiters are woken. Does not block. */
 void partitions_retire(struct partitions *ps, const char *topic, int32_t id);
-/* Leaves the registry, wakes waiters, deletes the log after the last reference. Blocks: on a worker. */
-void partitions_remove(struct partitions *ps, const char *topic, int32_t id);
+/* Leaves the registry, wakes waiters, deletes the log after the last reference. Blocks: on a worker. 0, or -errno
+ * when something of the log is still there. */
+int partitions_remove(struct partitions *ps, const char *topic, int32_t id);
 /* Calls f for each, without a lock held: f may block. One may just be being removed. */
 void partitions_each(struct partitions *ps, void (*f)(void *arg, struct partition *pt), void *arg);
 /* A log directory failed: its partitions are damaged. */

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "daemon/broker.h"
+#include "daemon/meta/registers.h"
 #include "daemon/replica/partition.h"
 #include "daemon/upkeep/flusher.h"
 #include "lib/base/check.h"
@@ -163,10 +164,12 @@ static void topic_unmake(struct partitions *ps, struct hosted_topic *t)
     free(t);
 }
 
-/* Under the write lock. -EEXIST: it is there already, or the name belongs to another topic id. */
+/* Under the write lock. -EEXIST: it is there already, or the name belongs to another topic id, or the reverse. */
 static int table_add(struct partitions *ps, struct partition *pt)
 {
     struct hosted_topic *t = topic_find(ps, pt->topic, strlen(pt->topic));
+    if (t == NULL && topic_find_by_id(ps, &pt->topic_id) != NULL)
+        return -EEXIST;
     if (t == NULL)
         t = topic_make(ps, pt->topic, &pt->topic_id);
     if (!uuid_eq(&t->id, &pt->topic_id))
@@ -202,33 +205,44 @@ static struct partition *table_take(struct partitions *ps, const char *topic, in
 }
 
 /* ---- joining ---- */
+/* Where the partition's records are; see dir_search(). */
 struct dir_search {
-    const char *topic;
-    int32_t id;
-    bool found;
-    struct uuid topic_id;
+    int dir; /* index of broker.dirs, -1: nowhere */
+    struct partition_dir found;
+    int n_same; /* directories that have this partition of this topic */
 };
 
-static void dir_search_cb(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id)
+/* All working log directories are asked for this one name. The topic's own directory goes before one whose topic
+ * cannot be told, and that before another topic's. */
+static int dir_search(struct partition *pt, struct dir_search *ret)
 {
-    struct dir_search *s = arg;
-    if (partition != s->id || strcmp(topic, s->topic) != 0)
-        return;
-    s->found = true;
-    s->topic_id = *topic_id;
+    struct broker *b = pt->broker;
+    int best = -1;
+
+    *ret = (struct dir_search){ .dir = -1, .found.id_rc = -ENOENT };
+    for (int i = 0; i < b->n_dirs; i++) {
+        struct partition_dir p;
+        int rc = datadir_failed(b->dirs[i]) ? 0 : datadir_find(b->dirs[i], pt->topic, pt->id, &p);
+        if (rc < 0)
+            return rc;
+        if (datadir_failed(b->dirs[i]) || !p.is_there)
+            continue;
+        bool same = p.id_rc == 0 && uuid_eq(&p.topic_id, &pt->topic_id);
+        int rank = same ? 3 : p.id_rc == 0 ? 1 : p.is_ours ? 2 : 0;
+        ret->n_same += same;
+        if (rank <= best)
+            continue;
+        best = rank;
+        ret->dir = i;
+        ret->found = p;
+    }
+    return 0;
 }
 
-/* The directory that has this partition already, else the working one with the fewest; -1 when none works. */
-static int dir_choose(struct partitions *ps, const char *topic, int32_t id)
+/* The working directory with the fewest partitions; -1 when none works. */
+static int dir_emptiest(struct partitions *ps)
 {
     struct broker *b = ps->broker;
-    if (b->n_dirs == 1)
-        return datadir_failed(b->dirs[0]) ? -1 : 0;
-    for (int i = 0; i < b->n_dirs; i++) {
-        struct dir_search s = { .topic = topic, .id = id };
-        if (datadir_list(b->dirs[i], dir_search_cb, &s) == 0 && s.found)
-            return i;
-    }
     int best = -1;
     pthread_rwlock_rdlock(&ps->lock);
     for (int i = 0; i < b->n_dirs; i++)
@@ -262,14 +276,33 @@ static int open_log_of(struct partition *pt, const struct uuid *topic_id)
     return rc;
 }
 
-/* The directory belongs to an earlier topic of this name, which was deleted while this broker could not
- * delete its part. */
-static int discard_old_log(struct partition *pt)
+/* Was this topic deleted, and some log of it could not be removed? */
+static bool is_deleted_topic(struct partition *pt, const struct uuid *id)
 {
-    struct dir_search s = { .topic = pt->topic, .id = pt->id };
-    int rc = datadir_list(pt->broker->dirs[pt->dir], dir_search_cb, &s);
-    if (rc == 0)
-        rc = s.found ? open_log_of(pt, &s.topic_id) : -ENOENT;
+    CLEANUP(bytebuf_done) struct bytebuf value = { 0 };
+    char text[UUID_TEXT_LEN + 1];
+    int64_t version;
+
+    uuid_text(id, text);
+    CLEANUP(freep) char *path = xasprintf("/admin/delete_topics/%s", text);
+    return registers_get_wait(pt->broker->registers, path, &value, &version) == 0;
+}
+
+/* The directory belongs to an earlier topic of this name. Only the note of its deletion proves that it may go. */
+static int discard_old_log(struct partition *pt, const struct uuid *found)
+{
+    const char *path = datadir_path(pt->broker->dirs[pt->dir]);
+    char theirs[UUID_TEXT_LEN + 1], ours[UUID_TEXT_LEN + 1];
+
+    uuid_text(found, theirs);
+    uuid_text(&pt->topic_id, ours);
+    if (!is_deleted_topic(pt, found)) {
+        log_error("%s/%s-%d belongs to another topic, its partition.metadata says (id %s); the registers know %s by "
+                  "the id %s; it is left untouched: move it away, or put the right partition.metadata in",
+                  path, pt->topic, pt->id, theirs, pt->topic, ours);
+        return -ESTALE;
+    }
+    int rc = open_log_of(pt, found);
     if (rc < 0)
         return rc;
     log_warn("%s: its directory belonged to a deleted topic of the same name; deleting that one's records",
@@ -277,15 +310,42 @@ static int discard_old_log(struct partition *pt)
     return plog_remove(take(&pt->log));
 }
 
-static int open_log(struct partition *pt)
+/* What is unusual about the directory that was found, or was not. `was_here`: the partition had one before. */
+static int judge_search(struct partition *pt, const struct dir_search *s, bool was_here)
 {
-    pt->dir = dir_choose(pt->registry, pt->topic, pt->id);
+    const char *path = s->dir < 0 ? "" : datadir_path(pt->broker->dirs[s->dir]);
+
+    if (s->n_same > 1) {
+        log_error("%s-%d is in %d log directories, also in %s: only one can be right; move the others away",
+                  pt->topic, pt->id, s->n_same, path);
+        return -EEXIST;
+    }
+    if (s->dir < 0 && was_here)
+        log_error("%s-%d: its directory is in none of the log directories: its records are lost, and it begins anew "
+                  "at offset 0",
+                  pt->topic, pt->id);
+    if (s->dir >= 0 && s->found.is_ours && (s->found.id_rc == -ENOENT || s->found.id_rc == -EBADMSG))
+        log_warn("%s/%s-%d/partition.metadata is %s; by its name it is taken for the topic's", path, pt->topic, pt->id,
+                 s->found.id_rc == -ENOENT ? "missing" : "damaged");
+    if (s->found.id_rc == -EPROTO)
+        log_error("%s/%s-%d/partition.metadata is of a newer klog", path, pt->topic, pt->id);
+    return 0;
+}
+
+static int open_log(struct partition *pt, bool was_here)
+{
+    struct dir_search s;
+    int rc = dir_search(pt, &s);
+    if (rc == 0)
+        rc = judge_search(pt, &s, was_here);
+    if (rc < 0)
+        return rc;
+    pt->dir = s.dir >= 0 ? s.dir : dir_emptiest(pt->registry);
     if (pt->dir < 0)
         return -EIO;
-    int rc = open_log_of(pt, &pt->topic_id);
-    if (rc == -ESTALE)
-        rc = discard_old_log(pt) < 0 ? -ESTALE : open_log_of(pt, &pt->topic_id);
-    return rc;
+    if (s.found.id_rc == 0 && !uuid_eq(&s.found.topic_id, &pt->topic_id))
+        rc = discard_old_log(pt, &s.found.topic_id);
+    return rc < 0 ? rc : open_log_of(pt, &pt->topic_id);
 }
 
 static void start_replica(struct partition *pt)
@@ -323,10 +383,10 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
 }
 
 int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
-                   struct topic_config *cfg, const struct partition_state *st)
+                   struct topic_config *cfg, const struct partition_state *st, bool was_here)
 {
     struct partition *pt = partition_make(ps, topic, id, topic_id, cfg);
-    int rc = open_log(pt);
+    int rc = open_log(pt, was_here);
     if (rc < 0)
         log_error("%s-%d: cannot open the log: %s; the partition is not served", topic, id, strerror(-rc));
     start_replica(pt);
@@ -371,23 +431,24 @@ void partitions_retire(struct partitions *ps, const char *topic, int32_t id)
     partition_unref(pt);
 }
 
-void partitions_remove(struct partitions *ps, const char *topic, int32_t id)
+int partitions_remove(struct partitions *ps, const char *topic, int32_t id)
 {
     pthread_rwlock_wrlock(&ps->lock);
     struct partition *pt = table_take(ps, topic, id);
     pthread_rwlock_unlock(&ps->lock);
     if (pt == NULL)
-        return;
+        return 0;
 
     partition_retire(pt);
     flusher_forget(ps->broker->flusher, pt);
     partition_unref(pt);
     wait_until_gone(ps, pt);
 
-    int rc = pt->log == NULL ? 0 : plog_remove(pt->log);
+    int rc = pt->log == NULL ? -EIO : plog_remove(pt->log);
     if (rc < 0)
-        log_error("%s-%d: cannot delete the log: %s", topic, id, strerror(-rc));
+        log_error("%s-%d: cannot delete the log: %s; the next start tries again", topic, id, strerror(-rc));
     partition_free(pt);
+    return rc;
 }
 
 /* ---- all of them ---- */

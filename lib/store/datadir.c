@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/store/datadir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +21,6 @@
 #include "lib/store/reserve.h"
 
 #define DIR_MODE 0755
-#define DOOMED   "-delete" /* ends the names of directories being deleted */
 
 struct datadir {
     const struct store_io *io; /* set once, as all but `failed` */
@@ -32,6 +30,7 @@ struct datadir {
     struct filecache *files;
     struct meta_properties meta;
     bool was_clean;
+    int64_t clean_note; /* found in the marker, or to be put into it; -1 none */
     atomic_bool failed;
     struct reserve reserve;
 };
@@ -66,14 +65,44 @@ static int take_lock(struct datadir *dd)
     return 0;
 }
 
-static bool read_meta(struct datadir *dd, struct meta_properties *ret)
+/* What an identity may be wrong with; see settle_identity(). */
+static int refuse_meta(struct datadir *dd, const char *why, char *err, size_t err_size)
 {
-    struct bytebuf b = { 0 };
-    bool ok = io_read_file(dd->io, dd->fd, META_FILE, SMALL_FILE_MAX, &b) == 0 &&
-              meta_decode(slice_of(b.p, b.n), ret);
+    snprintf(err, err_size,
+             "%s/" META_FILE " %s; klogd does not guess whose data this is: put back a copy of it (version=0, "
+             "cluster.id, broker.id, directory.id), or empty the directory",
+             dd->path, why);
+    return -EBADMSG;
+}
 
-    bytebuf_done(&b);
-    return ok;
+/* Every directory with data has said who it is: only an empty one may be given a name (S14). */
+static int read_meta(struct datadir *dd, bool *ret_known, char *err, size_t err_size)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    const char *why = NULL;
+    char text[128];
+    int holds_data = datadir_holds_data(dd);
+    int rc = io_read_file(dd->io, dd->fd, META_FILE, SMALL_FILE_MAX, &b);
+
+    if (holds_data < 0) {
+        snprintf(err, err_size, "data directory %s cannot be listed: %s", dd->path, strerror(-holds_data));
+        return holds_data;
+    }
+    *ret_known = rc == 0;
+    if (rc == -ENOENT)
+        return holds_data ? refuse_meta(dd, "is missing, but there is data", err, err_size) : 0;
+    if (rc < 0) {
+        snprintf(text, sizeof text, "cannot be read: %s", strerror(-rc));
+        why = text;
+    } else if (!meta_decode(slice_of(b.p, b.n), &dd->meta)) {
+        why = "is damaged or incomplete";
+    } else if (dd->meta.version != 0) {
+        snprintf(text, sizeof text, "has version %" PRId32 ", which is Kafka's or a newer klog's", dd->meta.version);
+        why = text;
+    } else if (holds_data && (dd->meta.broker_id < 0 || uuid_is_zero(&dd->meta.directory_id))) {
+        why = "does not say all of broker.id and directory.id";
+    }
+    return why == NULL ? 0 : refuse_meta(dd, why, err, err_size);
 }
 
 static int write_meta(struct datadir *dd)
@@ -106,7 +135,7 @@ static int check_identity(struct datadir *dd, const struct datadir_identity *id,
     return 0;
 }
 
-/* Fills what the file does not say; a directory without a readable file gets a new identity. */
+/* Fills what the file does not say; a directory without data and file gets a new identity. */
 static int settle_identity(struct datadir *dd, const struct datadir_identity *id, bool known)
 {
     struct meta_properties *m = &dd->meta;
@@ -139,7 +168,8 @@ static int take_clean_marker(struct datadir *dd, bool known)
     struct bytebuf b = { 0 };
     int rc = io_read_file(dd->io, dd->fd, CLEAN_FILE, SMALL_FILE_MAX, &b);
 
-    dd->was_clean = rc == 0 && known && clean_decode(slice_of(b.p, b.n), &dd->meta.directory_id);
+    dd->was_clean =
+        rc == 0 && known && clean_decode(slice_of(b.p, b.n), &dd->meta.directory_id, &dd->clean_note);
     bytebuf_done(&b);
     if (rc == -ENOENT)
         return 0;
@@ -167,8 +197,10 @@ static int open_steps(struct datadir *dd, struct datadir_identity *identity, cha
         }
     }
     if (rc >= 0) {
-        bool known = read_meta(dd, &dd->meta);
-        rc = known ? check_identity(dd, identity, err, err_size) : 0;
+        bool known = false;
+        rc = read_meta(dd, &known, err, err_size);
+        if (rc == 0 && known)
+            rc = check_identity(dd, identity, err, err_size);
         if (rc < 0)
             return rc;
         what = "cannot be written";
@@ -201,6 +233,7 @@ int datadir_open(const char *path, const struct store_io *io, struct datadir_ide
     dd->io = io == NULL ? &store_io_real : io;
     dd->path = xstrdup(path);
     dd->fd = dd->lock_fd = -1;
+    dd->clean_note = -1;
     atomic_init(&dd->failed, false);
     reserve_init(&dd->reserve);
     int rc = open_steps(dd, identity, err, err_size);
@@ -222,7 +255,7 @@ void datadir_close(struct datadir *dd, bool clean)
     if (dd == NULL)
         return;
     if (clean && !datadir_failed(dd)) {
-        clean_encode(&dd->meta.directory_id, marker);
+        clean_encode(&dd->meta.directory_id, dd->clean_note, marker);
         int rc = io_replace_file(dd->io, dd->fd, ".", CLEAN_FILE, marker, sizeof marker);
         if (rc < 0)
             log_debug("no clean-shutdown marker in %s: %s", dd->path, strerror(-rc));
@@ -248,6 +281,16 @@ const struct uuid *datadir_id(const struct datadir *dd)
 bool datadir_was_clean(const struct datadir *dd)
 {
     return dd->was_clean;
+}
+
+int64_t datadir_clean_note(const struct datadir *dd)
+{
+    return dd->clean_note;
+}
+
+void datadir_set_clean_note(struct datadir *dd, int64_t note)
+{
+    dd->clean_note = note;
 }
 
 const struct store_io *datadir_io(const struct datadir *dd)
@@ -289,113 +332,6 @@ bool datadir_is_full(struct datadir *dd)
 bool datadir_spend_reserve(struct datadir *dd, int rc)
 {
     return (rc == -ENOSPC || rc == -EDQUOT) && reserve_spend(&dd->reserve);
-}
-
-bool partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret)
-{
-    struct bytebuf b = { 0 };
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s", name, PARTITION_FILE);
-    bool ok = io_read_file(io, dirfd, path, SMALL_FILE_MAX, &b) == 0 &&
-              partition_metadata_decode(slice_of(b.p, b.n), ret);
-    bytebuf_done(&b);
-    return ok;
-}
-
-int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id)
-{
-    struct bytebuf b = { 0 };
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s", name, PARTITION_FILE);
-    partition_metadata_encode(id, &b);
-    int rc = io_replace_file(io, dirfd, name, path, b.p, b.n);
-    bytebuf_done(&b);
-    return rc;
-}
-
-bool partition_name_parse(const char *name, char *ret_topic, size_t size, int32_t *ret_partition)
-{
-    const char *dash = strrchr(name, '-');
-    char *end;
-
-    if (dash == NULL || dash == name || dash[1] < '0' || dash[1] > '9' || (size_t)(dash - name) >= size)
-        return false;
-    errno = 0;
-    long v = strtol(dash + 1, &end, 10);
-    if (errno != 0 || *end != '\0' || v > INT32_MAX || (dash[1] == '0' && dash[2] != '\0'))
-        return false;
-    memcpy(ret_topic, name, (size_t)(dash - name));
-    ret_topic[dash - name] = '\0';
-    *ret_partition = (int32_t)v;
-    return true;
-}
-
-static DIR *open_dir(int dirfd, const char *name)
-{
-    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-    if (d == NULL && fd >= 0)
-        close(fd);
-    return d;
-}
-
-int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name)
-{
-    DIR *d = open_dir(dirfd, name);
-    const struct dirent *de;
-    int rc = 0;
-
-    if (d == NULL)
-        return errno == ENOENT ? 0 : -errno;
-    while (rc == 0 && (de = readdir(d)) != NULL) {
-        if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
-            continue;
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", name, de->d_name);
-        rc = io->unlinkat(io, dirfd, path, 0);
-        if (rc == -ENOENT)
-            rc = 0;
-    }
-    closedir(d);
-    if (rc == 0)
-        rc = io->unlinkat(io, dirfd, name, AT_REMOVEDIR);
-    return rc;
-}
-
-static bool is_doomed(const char *name)
-{
-    size_t n = strlen(name), tail = strlen(DOOMED);
-    return n > tail && strcmp(name + n - tail, DOOMED) == 0;
-}
-
-int datadir_list(struct datadir *dd,
-                 void (*cb)(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id),
-                 void *arg)
-{
-    DIR *d = open_dir(dd->fd, ".");
-    const struct dirent *de;
-
-    if (d == NULL)
-        return -errno;
-    while ((de = readdir(d)) != NULL) {
-        char topic[NAME_MAX + 1];
-        int32_t partition;
-        struct uuid id = { 0 };
-
-        if (de->d_type != DT_DIR && de->d_type != DT_UNKNOWN)
-            continue;
-        if (is_doomed(de->d_name))
-            datadir_remove_tree(dd->io, dd->fd, de->d_name);
-        else if (partition_name_parse(de->d_name, topic, sizeof topic, &partition)) {
-            partition_metadata_read(dd->io, dd->fd, de->d_name, &id);
-            cb(arg, topic, partition, &id);
-        }
-    }
-    closedir(d);
-    return 0;
 }
 
 void datadir_space(const struct datadir *dd, int64_t *ret_total, int64_t *ret_free)

@@ -20,8 +20,8 @@ struct datadir_identity {
 };
 
 /* Creates the directory if needed, takes a kernel lock on it (-EBUSY: another daemon has it; gone with the
- * process), reads or writes meta.properties (-ESTALE: other cluster or broker, nothing touched), reads and
- * durably removes the clean marker (S7). err gets one line that says what, where, what to do. Blocks. */
+ * process), reads meta.properties (-ESTALE: other cluster or broker; -EBADMSG: unreadable, or missing beside
+ * data; nothing is touched then), or writes it if there is nothing else yet; reads and durably removes the clean marker (S7). err gets one line that says what, where, what to do. Blocks. */
 int datadir_open(const char *path, const struct store_io *io, struct datadir_identity *identity,
                  struct datadir **ret, char *err, size_t err_size);
 /* clean: writes the marker, fsyncs; only when every log in it was closed clean. Blocks. */
@@ -38,11 +38,32 @@ bool datadir_was_clean(const struct datadir *dd);
 /* S8: after a failed fsync or write nothing in this directory is acknowledged any more. */
 void datadir_fail(struct datadir *dd, int eno, const char *what);
 bool datadir_failed(const struct datadir *dd);
-/* Calls cb for each partition directory found ("orders-0"), with the topic id of its partition.metadata (zero
- * if unreadable). Leftovers of deletions are removed. */
+/* ---- the directories in it (datadir_dirs.c); all block ---- */
+struct partition_dir {
+    bool is_there; /* there is a directory DIR/TOPIC-N */
+    bool is_ours;  /* ... with a file of a log in it */
+    int id_rc;     /* of its partition.metadata: 0, -ENOENT; -EBADMSG damaged; -EPROTO of another version; -errno */
+    struct uuid topic_id; /* zero unless id_rc is 0 */
+};
+/* 0, also when it is not there; -errno. */
+int datadir_find(struct datadir *dd, const char *topic, int32_t partition, struct partition_dir *ret);
+/* Calls cb for each directory whose name is a partition's ("orders-0"). */
 int datadir_list(struct datadir *dd,
-                 void (*cb)(void *arg, const char *topic, int32_t partition, const struct uuid *topic_id),
+                 void (*cb)(void *arg, const char *topic, int32_t partition, const struct partition_dir *p),
                  void *arg);
+/* Removes what a crash left half done: TOPIC-N.HEX-delete, and klog's own NAME.tmp. What only looks like one of
+ * them stays, with a line in the log. */
+int datadir_clear_leftovers(struct datadir *dd);
+/* Renames DIR/TOPIC-N to ret, "TOPIC-N.ID-stray" or with a number behind it, durably. */
+int datadir_set_aside(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
+                      char ret[256]);
+/* Is there a file of this name in it? */
+bool datadir_has_file(const struct datadir *dd, const char *name);
+
+/* What the daemon found in the clean marker, or wants to find in the next one; -1 nothing. */
+int64_t datadir_clean_note(const struct datadir *dd);
+void datadir_set_clean_note(struct datadir *dd, int64_t note);
+const struct store_io *datadir_io(const struct datadir *dd);
 /* Keeps some space back for emptying the disk when it is full (lib/store/reserve.h). Blocks. */
 void datadir_keep_reserve(struct datadir *dd);
 /* The disk is full, and what was kept back is in use: appends are refused until there is room. */

@@ -6,15 +6,16 @@
 #include "lib/store/datadir.h"
 #include "lib/store/segfile.h"
 
-const struct store_io *datadir_io(const struct datadir *dd);
 struct filecache *datadir_files(struct datadir *dd);
 /* rc of something that empties the disk: true when it is worth trying again, with what was kept back. */
 bool datadir_spend_reserve(struct datadir *dd, int rc);
-/* partition.metadata of DIR/name (Kafka's text): the topic id; false when absent or unreadable. */
-bool partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret);
+/* partition.metadata of DIR/name (Kafka's text): the topic id. -ENOENT, -errno, or as partition_metadata_decode(). */
+int partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret);
 int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id);
 /* Empties and removes DIR/name, a directory of files. Blocks. */
 int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name);
+/* 1 when there is anything of a daemon's own in it but its identity: partitions, registers, checkpoints. */
+int datadir_holds_data(struct datadir *dd);
 /* "orders-0" -> "orders", 0. False for other names. */
 bool partition_name_parse(const char *name, char *ret_topic, size_t size, int32_t *ret_partition);
 

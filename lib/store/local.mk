@@ -11,6 +11,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/clean_swap.c \
 	%D%/clean_txns.c \
 	%D%/datadir.c %D%/datadir.h %D%/datadir_int.h \
+	%D%/datadir_dirs.c \
 	%D%/entries.c %D%/entries.h \
 	%D%/epochs.c %D%/epochs.h \
 	%D%/flush.c \

@@ -102,6 +102,7 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
 {
     struct plog *l = xcalloc(1, sizeof *l);
     char path[PATH_MAX];
+    struct uuid by_chance;
     int n = snprintf(l->name, sizeof l->name, "%s-%" PRId32, topic, partition);
 
     KCHECK(n > 0 && (size_t)n < sizeof l->name);
@@ -118,6 +119,8 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->identity = partition_identity(topic_id, partition);
     plog_path(l, MARK_FILE, path, sizeof path);
     l->mark = segfile_new(l->files, path);
+    uuid_random(&by_chance);
+    memcpy(&l->opening, by_chance.b, sizeof l->opening);
     pthread_mutex_init(&l->slow_mu, NULL);
     pthread_mutex_init(&l->append_mu, NULL);
     pthread_mutex_init(&l->mark_mu, NULL);
@@ -157,8 +160,11 @@ static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret
         if (rc < 0)
             return rc;
     }
-    if (!partition_metadata_read(l->io, l->dirfd, l->name, &found))
+    rc = partition_metadata_read(l->io, l->dirfd, l->name, &found);
+    if (rc == -ENOENT || rc == -EBADMSG) /* who asks for it knows whose it is */
         return partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
+    if (rc < 0)
+        return rc;
     return uuid_eq(&found, topic_id) ? 0 : -ESTALE;
 }
 
@@ -246,6 +252,7 @@ void plog_ends(struct plog *l, struct plog_ends *ret)
         .size_bytes = l->size_bytes,
         .newest_timestamp = l->newest_ms,
         .checkpoint_hw = l->checkpoint_hw,
+        .text_era = ((int64_t)(l->opening >> 1) << 32) + (uint32_t)(l->generation + l->swaps),
     };
     pthread_mutex_unlock(&l->mu);
 }

@@ -66,6 +66,7 @@ struct plog_ends {
     int64_t size_bytes;       /* of all .log files */
     int64_t newest_timestamp; /* wall ms of the newest append; file time after a restart; -1 when empty */
     int64_t checkpoint_hw;    /* as found on opening; 0 if none */
+    int64_t text_era;         /* another one when text positions may have moved since; never negative */
 };
 void plog_ends(struct plog *l, struct plog_ends *ret);
 

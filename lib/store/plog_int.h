@@ -93,6 +93,7 @@ struct plog {
     int64_t start_marker;            /* NNN.start there is; -1 none */
 
     int64_t checkpoint_hw; /* set once */
+    uint32_t opening;      /* set once: by chance, one opening of the log from another */
 };
 
 /* ---- plog.c ---- */

@@ -9,7 +9,8 @@
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
 
-#define WALK_BATCHES 16 /* as many headers are cheaper than a search in the index */
+#define WALK_BATCHES 16  /* as many headers are cheaper than a search in the index */
+#define EMPTIED_MAX  256 /* segments without records that one read steps over */
 
 struct read_view {          /* what was true under mu */
     struct segment *seg;    /* a reference */
@@ -165,6 +166,43 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     return 0;
 }
 
+/* Has compaction left only empty batches in the segment? *ret_end: the offset after them. Looks at one small read,
+ * and only at segments that have the size for it. */
+static bool is_emptied(const struct read_view *v, int64_t *ret_end)
+{
+    struct header_window w;
+    struct batch_header h;
+
+    w.at = w.n = 0;
+    if (v->size == 0 || v->size % BATCH_OVERHEAD != 0 || v->size > (int64_t)sizeof w.p)
+        return false;
+    for (int64_t at = 0; at < v->size; at += BATCH_OVERHEAD) {
+        if (header_window_get(&w, v->seg, at, v->size, &h) < 0 || h.count != 0 ||
+            batch_size(&h) != BATCH_OVERHEAD)
+            return false;
+        *ret_end = batch_last_offset(&h) + 1;
+    }
+    return true;
+}
+
+/* On to the next segment with records, or else to the last one without: clients take answers without a record for
+ * records that are larger than what they asked for, and librdkafka gives up after a dozen. */
+static void skip_emptied(struct plog *l, int64_t limit, struct read_view *v)
+{
+    struct read_view next;
+    int64_t end;
+
+    for (int i = 0; i < EMPTIED_MAX && is_emptied(v, &end); i++) {
+        pthread_mutex_lock(&l->mu);
+        bool some = view_take(l, end, limit, &next);
+        pthread_mutex_unlock(&l->mu);
+        if (!some)
+            return;
+        segment_unref(v->seg);
+        *v = next;
+    }
+}
+
 static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
                      struct plog_span *ret)
 {
@@ -173,14 +211,16 @@ static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_
     int rc = 0;
 
     pthread_mutex_lock(&l->mu);
+    limit = MIN(limit, l->end_offset);
     if (offset < l->start_offset || offset > l->end_offset)
         rc = -ERANGE;
     else
-        some = view_take(l, offset, MIN(limit, l->end_offset), &v);
+        some = view_take(l, offset, limit, &v);
     pthread_mutex_unlock(&l->mu);
     if (!some)
         return rc;
-    rc = make_span(l, &v, offset, limit, max_bytes, at_least_one, ret);
+    skip_emptied(l, limit, &v);
+    rc = make_span(l, &v, MAX(offset, v.seg->base), limit, max_bytes, at_least_one, ret);
     segment_unref(v.seg);
     return rc;
 }

@@ -53,6 +53,8 @@ SYSTEM_TESTS += \
     %D%/149-two-mounts-share-a-group.t \
     %D%/150-large-reads-interrupted.t \
     %D%/151-groups-at-the-end-of-the-mount.t \
+    %D%/170-the-mount-shows-what-kcat-shows.t \
+    %D%/171-emptied-segments.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \
@@ -100,11 +102,10 @@ SYSTEM_TESTS += \
     %D%/342-committed-positions.t \
     %D%/343-fetch-sessions.t \
     %D%/360-answers-have-a-limit.t \
-    %D%/361-memory-of-many-clients.t \
-    %D%/362-clients-that-do-not-read.t \
     %D%/380-data-of-earlier-versions.t \
     %D%/350-the-longest-names.t \
     %D%/390-idle-consumer-over-removed-records.t \
+    %D%/381-identity-and-guests.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \

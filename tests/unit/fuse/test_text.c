@@ -326,12 +326,14 @@ static void text_that_was_placed_anew_takes_the_room_of_older(void **state)
     struct fixture x;
     setup(&x, 1 << 20);
     put_text(&x, 0, 0, 1, "0123\n");
-    put_text(&x, 5, 1, 2, "567\n");
-    put_text(&x, 9, 2, 3, "9\n");
+    put_text(&x, 6, 1, 2, "67\n");
+    put_text(&x, 9, 2, 3, "9\n"); /* grows the chunk in front */
     put_text(&x, 20, 5, 6, "20\n");
+    assert_ptr_equal(chunk_find(&x.cache, &x.list, 6), chunk_find(&x.cache, &x.list, 10));
+    assert_text(&x, 6, 30, "67\n9\n");
     put_text(&x, 7, 4, 5, "new\n");
     assert_text(&x, 0, 30, "0123\n");
-    assert_null(chunk_find(&x.cache, &x.list, 5));
+    assert_null(chunk_find(&x.cache, &x.list, 6));
     assert_text(&x, 7, 30, "new\n");
     assert_text(&x, 20, 30, "20\n");
     done(&x);

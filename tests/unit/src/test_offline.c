@@ -242,7 +242,7 @@ static void damaged_files_of_the_partition_are_found(void **state)
     } cases[] = {
         { "partition.checkpoint", ": it is damaged\n", 20 },
         { "leader-epoch-checkpoint", ": it does not hold rising epochs and offsets\n", 0 },
-        { "partition.metadata", ": it holds no topic id\n", 21 },
+        { "partition.metadata", ": it holds no topic id, or its checksum is wrong\n", 21 },
     };
     struct fixture *f = *state;
 

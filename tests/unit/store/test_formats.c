@@ -237,7 +237,6 @@ static void the_small_files(void **state)
     struct uuid id;
     struct bytebuf b = { 0 };
     struct meta_properties m = { .cluster_id = "abc", .broker_id = 3 }, back;
-    uint8_t clean[CLEAN_BYTES];
     static const char from_kafka[] =
         "#\n#Thu Jan 01 00:00:00 UTC 2026\r\nnode.id=7\ncluster.id=xyz\nversion=1\n";
 
@@ -258,18 +257,74 @@ static void the_small_files(void **state)
     assert_false(meta_decode(slice_of("\0\0\0\0", 4), &back));
     b.n = 0;
     partition_metadata_encode(&id, &b);
-    assert_string_equal(bytebuf_cstr(&b), "version: 0\ntopic_id: BwcHBwcHBwcHBwcHBwcHBw\n");
-    clean_encode(&id, clean);
-    assert_head(clean, sizeof clean, "klogclea", 1);
-    assert_true(clean_decode(slice_of(clean, sizeof clean), &id));
+    assert_string_equal(bytebuf_cstr(&b),
+                        "version: 0\ntopic_id: BwcHBwcHBwcHBwcHBwcHBw\ncrc32c: 94acaaa3\n");
+    assert_int_equal(partition_metadata_decode(slice_of(b.p, b.n), &back.directory_id), 0);
+    assert_true(uuid_eq(&back.directory_id, &id));
+    bytebuf_done(&b);
+}
+
+static void the_clean_marker_and_the_one_of_version_1(void **state)
+{
+    static const uint8_t v1[32] = { 'k', 'l', 'o', 'g', 'c', 'l', 'e', 'a', 0,    0,    0,
+                                    1,   0x55, 0xf5, 0xa1, 0x32, 7,   7,   7,    7,    7,    7,
+                                    7,   7,   7,   7,   7,   7,   7,   7,   7,   7 };
+    struct uuid id;
+    uint8_t clean[CLEAN_BYTES];
+    int64_t note = 0;
+
+    (void)state;
+    memset(id.b, 7, sizeof id.b);
+    clean_encode(&id, 12345, clean);
+    assert_true(clean_decode(slice_of(clean, sizeof clean), &id, &note));
+    assert_int_equal(note, 12345);
+    assert_true(clean_decode(slice_of(v1, sizeof v1), &id, &note));
+    assert_int_equal(note, -1);
+    for (size_t i = 0; i < sizeof clean; i++) {
+        clean[i] ^= 1;
+        assert_false(clean_decode(slice_of(clean, sizeof clean), &id, &note));
+        clean[i] ^= 1;
+        assert_false(clean_decode(slice_of(clean, i), &id, &note));
+    }
     id.b[0]++;
-    assert_false(clean_decode(slice_of(clean, sizeof clean), &id));
+    assert_false(clean_decode(slice_of(clean, sizeof clean), &id, &note));
+}
+
+/* No change of one or two bytes makes another topic's file of it. */
+static void a_changed_partition_metadata_is_noticed(void **state)
+{
+    struct uuid id, found;
+    struct bytebuf b = { 0 };
+    static const char old[] = "version: 0\ntopic_id: BwcHBwcHBwcHBwcHBwcHBw\n";
+    static const char newer[] = "version: 1\ntopic_id: BwcHBwcHBwcHBwcHBwcHBw\nmore: 1\n";
+
+    (void)state;
+    memset(id.b, 7, sizeof id.b);
+    assert_int_equal(partition_metadata_decode(slice_of(old, sizeof old - 1), &found), 0);
+    assert_true(uuid_eq(&found, &id));
+    assert_int_equal(partition_metadata_decode(slice_of(newer, sizeof newer - 1), &found), -EPROTO);
+    assert_int_equal(partition_metadata_decode(slice_of("", 0), &found), -EBADMSG);
+    partition_metadata_encode(&id, &b);
+    for (size_t i = 0; i + 1 < b.n; i++) {
+        uint8_t x = b.p[i], y = b.p[i + 1];
+        b.p[i] = y;
+        b.p[i + 1] = x;
+        int rc = partition_metadata_decode(slice_of(b.p, b.n), &found);
+        assert_true(rc < 0 || uuid_eq(&found, &id));
+        b.p[i] = x ^ 1;
+        b.p[i + 1] = y;
+        rc = partition_metadata_decode(slice_of(b.p, b.n), &found);
+        assert_true(rc < 0 || uuid_eq(&found, &id));
+        b.p[i] = x;
+    }
     bytebuf_done(&b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_clean_marker_and_the_one_of_version_1),
+        cmocka_unit_test(a_changed_partition_metadata_is_noticed),
         cmocka_unit_test(the_checkpoint),    cmocka_unit_test(the_text_header_and_its_entries),
         T(the_index_files_of_a_segment),     cmocka_unit_test(the_producer_snapshot),
         cmocka_unit_test(the_leader_epochs), cmocka_unit_test(the_small_files),
