@@ -35,6 +35,7 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/group/group_protocol.c
 %C%_libklogd_a_SOURCES += %D%/group/group_rebalance.c
 %C%_libklogd_a_SOURCES += %D%/group/group_sync.c
+%C%_libklogd_a_SOURCES += %D%/group/group_replay.c %D%/group/group_replay.h
 %C%_libklogd_a_SOURCES += %D%/group/group_topics.c %D%/group/group_topics.h
 %C%_libklogd_a_SOURCES += %D%/group/committed.c %D%/group/committed.h
 %C%_libklogd_a_SOURCES += %D%/group/group_log.c %D%/group/group_log.h

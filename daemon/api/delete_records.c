@@ -29,6 +29,8 @@ static enum kerr delete_before(struct partition *pt, int64_t offset, int64_t *re
     partition_view(pt, &v);
     if (v.err != KERR_NONE)
         return v.err;
+    if (pt->internal)
+        return KERR_INVALID_TOPIC_EXCEPTION;
     if (keeps_latest(pt))
         return KERR_POLICY_VIOLATION;
     if (offset == -1)

@@ -4,7 +4,6 @@
  * created when somebody first asks. There is no transaction coordinator, and clients are told so by the code
  * that they know as "not now". On the session's loop.
  */
-#include <stdio.h>
 
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
@@ -13,7 +12,7 @@
 #include "lib/base/log.h"
 
 enum { KEY_GROUP, KEY_TRANSACTION };
-enum { CREATE_TIMEOUT_MS = 30000 };
+enum { CREATE_TIMEOUT_MS = 10000 }; /* clients ask again, and wait at least 30 s for an answer */
 
 /* ---- the answer ---- */
 
@@ -117,22 +116,13 @@ static void created_all(struct admin *a)
     reply(a->r);
 }
 
-static void create_topic(struct request *r, const struct cluster_image *img)
+/* The cluster knows how it has to be. */
+static void create_topic(struct request *r)
 {
     static const struct admin_ops ops = { created, created_all };
-    const struct broker_config *cfg = &r->broker->config;
-    struct cluster_change *ch = cluster_change_new(kstr_of(OFFSETS_TOPIC));
-    char segment_bytes[16];
-
-    snprintf(segment_bytes, sizeof segment_bytes, "%d", cfg->offsets_topic_segment_bytes);
-    ch->n_partitions = cfg->offsets_topic_num_partitions;
-    ch->replication_factor = MIN(cfg->offsets_topic_replication_factor, (int32_t)img->n_brokers);
-    cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("cleanup.policy"), kstr_of("compact"));
-    cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("compression.type"), kstr_of("producer"));
-    cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("segment.bytes"), kstr_of(segment_bytes));
-
     struct admin *a = admin_begin(r, &ops, NULL, 1);
-    admin_change(a, 0, ch, cluster_create_topic);
+
+    admin_change(a, 0, cluster_change_new(kstr_of(OFFSETS_TOPIC)), cluster_create_topic);
     admin_wait(a, CREATE_TIMEOUT_MS);
 }
 
@@ -142,7 +132,7 @@ void handle_find_coordinator(struct request *r)
     struct cluster_image *img = cluster_image_get(r->broker->cluster);
 
     if (q->key_type == KEY_GROUP && cluster_image_topic(img, kstr_of(OFFSETS_TOPIC)) == NULL)
-        create_topic(r, img);
+        create_topic(r);
     else
         reply(r);
     cluster_image_put(img);

@@ -65,6 +65,7 @@ void committed_put(struct committed *c, const struct committed_offset *from)
         memcpy(o->metadata, from->metadata, (size_t)o->metadata_bytes);
     o->key = offset_key(from->topic, from->partition);
     HASH_ADD_KEYPTR(hh, c->table, o->key, strlen(o->key), o);
+    c->had_some = true;
 }
 
 void committed_remove(struct committed *c, const char *topic, int32_t partition, int64_t record_offset)

@@ -27,6 +27,7 @@ struct committed_offset {
 
 struct committed {
     struct committed_offset *table; /* uthash */
+    bool had_some;                  /* there was a position, if there is none now */
 };
 
 void committed_done(struct committed *c);

@@ -68,7 +68,7 @@ void shard_remove(struct shard *sh, struct group_entry *e)
         group_entry_free(e);
 }
 
-static void shard_clear(struct shard *sh, enum kerr err)
+void shard_clear(struct shard *sh, enum kerr err)
 {
     struct group_entry *e, *next;
 
@@ -89,6 +89,7 @@ static struct shard *shard_new(struct coordinator *c, int32_t id)
     sh->loop = c->broker->loops[id % c->broker->n_loops];
     sh->id = id;
     shard_writes_init(sh);
+    shard_load_init(sh);
     shard_timer_init(sh);
     return sh;
 }
@@ -136,10 +137,19 @@ void coordinator_busy(struct coordinator *c, int32_t delta)
     pthread_mutex_unlock(&c->mu);
 }
 
-/* Another broker leads now, or this one in a new epoch: what is in memory may not be what the log says. */
-static void shard_unload(struct shard *sh)
+bool shard_has_moved(const struct shard *sh)
 {
-    KCHECK(sh->state == SHARD_ACTIVE);
+    struct partition_view v;
+
+    partition_view(sh->partition, &v);
+    return v.err != KERR_NONE || v.leader_epoch != sh->leader_epoch;
+}
+
+/* Another broker leads now, or this one in a new epoch, or the partition goes: what is in memory may not be what the
+ * log says. */
+void shard_unload(struct shard *sh)
+{
+    KCHECK((sh->state == SHARD_ACTIVE || sh->state == SHARD_LOADING) && !sh->reading);
     shard_writes_fail(sh, KERR_NOT_COORDINATOR);
     shard_clear(sh, KERR_NOT_COORDINATOR);
     partition_unwatch(sh->partition, &sh->watcher);
@@ -151,16 +161,12 @@ static void shard_unload(struct shard *sh)
 /* Is this broker the coordinator of these groups, and ready? Locked. */
 static enum kerr shard_check(struct shard *sh)
 {
-    struct partition_view v;
-
     if (sh->state == SHARD_STOPPED)
         return KERR_COORDINATOR_NOT_AVAILABLE;
-    if (sh->state == SHARD_ACTIVE) {
-        partition_view(sh->partition, &v);
-        if (v.err == KERR_NONE && v.leader_epoch == sh->leader_epoch)
-            return KERR_NONE;
+    if (sh->state == SHARD_ACTIVE && !shard_has_moved(sh))
+        return KERR_NONE;
+    if (sh->state == SHARD_ACTIVE)
         shard_unload(sh);
-    }
     if (sh->state == SHARD_IDLE)
         shard_load(sh);
     return sh->state == SHARD_ACTIVE    ? KERR_NONE
@@ -200,13 +206,14 @@ enum kerr coordinator_enter(struct coordinator *c, struct kstr group_id, bool cr
     return KERR_NONE;
 }
 
-/* Made for a request that came to nothing. */
+/* Made for a request that came to nothing. A group that has lost its last position is an empty one until the next
+ * look for what has expired, as in Kafka. */
 static bool entry_is_blank(const struct group_entry *e)
 {
     const struct group *g = e->group;
 
-    return g->state == GROUP_EMPTY && g->generation == 0 && g->pending == NULL &&
-           committed_is_empty(&e->offsets) && e->writing == 0;
+    return g->state == GROUP_EMPTY && g->generation == 0 && g->pending == NULL && !e->offsets.had_some &&
+           !e->has_record && e->writing == 0;
 }
 
 void coordinator_leave(struct group_lease *l)
@@ -270,7 +277,7 @@ void coordinator_start(struct coordinator *c)
     loop_post(c->broker->loops[0], &c->start);
 }
 
-/* Records under way end as they will; who waits for them is answered then. */
+/* Records under way end as they will; who waits for them is answered then, and the partition let go. */
 static void shard_stop(struct shard *sh)
 {
     struct group_entry *e, *next;
@@ -280,6 +287,7 @@ static void shard_stop(struct shard *sh)
         HASH_ITER (hh, sh->groups, e, next)
             group_unload(e->group, KERR_COORDINATOR_NOT_AVAILABLE);
     sh->state = SHARD_STOPPED;
+    loop_post(sh->loop, &sh->moved);
     pthread_mutex_unlock(&sh->mu);
 }
 

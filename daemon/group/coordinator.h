@@ -42,6 +42,7 @@ struct group_entry {
     struct group *group;
     struct committed offsets;
     struct shard *shard;
+    bool has_record;   /* of the group itself is in the log, or on its way: a deletion has to write a tombstone */
     int32_t writing;   /* records on their way to the log: the entry stays */
     bool closing;      /* being deleted: whoever comes shall come again */
     bool detached;     /* no longer in the table; goes with its last record */

@@ -64,12 +64,12 @@ void group_delete_offsets(struct group_entry *e, const char *topic, const int32_
 
 /* ---- groups ---- */
 
-/* A group of generation 0 has no record: it only ever kept positions. */
+/* A group that only ever kept positions has no record. */
 static void write_group_tombstone(struct group_entry *e)
 {
     struct batch_builder b;
 
-    if (e->group->generation == 0)
+    if (!e->has_record)
         return;
     batch_builder_init(&b);
     group_log_add_group_tombstone(&b, e->group->id, clock_wall_ms());

@@ -51,13 +51,15 @@ static void on_persisted(void *arg, struct group_entry *e, enum kerr err, int64_
 
 static void env_persist(struct group *g, int64_t seq)
 {
+    struct group_entry *e = g->user;
     struct batch_builder b;
     int64_t *arg = xmalloc(sizeof *arg);
 
     *arg = seq;
     batch_builder_init(&b);
     group_log_add_group(&b, g, clock_wall_ms());
-    group_write(g->user, &b, on_persisted, arg);
+    group_write(e, &b, on_persisted, arg);
+    e->has_record = true;
     batch_builder_done(&b);
 }
 

@@ -7,8 +7,11 @@
  *            entered, led here          loaded
  *   IDLE ---------------------> LOADING -------> ACTIVE ----> STOPPED (coordinator_stop, from any)
  *     ^   shard_load                                |
- *     +---------------------------------------------+
+ *     +----------------------+----------------------+
  *        shard_unload: no longer led here, or led anew
+ *
+ * A shard holds its partition while LOADING or ACTIVE, and lets go of it as soon as it leaves or the broker stops: who
+ * deletes a partition waits for that.
  */
 #ifndef KLOG_DAEMON_COORDINATOR_INT_H
 #define KLOG_DAEMON_COORDINATOR_INT_H
@@ -37,11 +40,14 @@ struct shard {
     struct group_entry *groups;
     struct shard_writes writes; /* in the order of the log, not committed yet */
     int64_t due_ms;             /* when the timer is to look at the groups next */
-    struct job load;            /* LOADING: the worker's */
-    struct task moved;          /* a record was appended, or the partition has moved */
+    struct job load;            /* LOADING: the worker's, while `reading` */
+    bool reading;
+    int load_rc;                /* of the last reading: 0, or -errno when the disk could not be read */
+    int32_t retry_ms;           /* how long to wait after the next that fails */
+    struct task moved;          /* a record was appended, or the partition has moved; or there is a partition */
     struct task retime;
-    struct watcher watcher;                /* of the first of writes */
-    struct timer write_timer, group_timer; /* the loop's thread only */
+    struct watcher watcher; /* of the first of writes, and of the partition's leaving */
+    struct timer write_timer, group_timer, load_timer; /* the loop's thread only */
 };
 
 struct coordinator {
@@ -64,12 +70,17 @@ struct group_entry *shard_find(struct shard *sh, const char *group_id);
 struct group_entry *shard_add(struct shard *sh, const char *group_id);
 void shard_remove(struct shard *sh, struct group_entry *e);
 void group_entry_free(struct group_entry *e);
+void shard_clear(struct shard *sh, enum kerr err);
+/* The partition is not led here any more, or in another epoch. */
+bool shard_has_moved(const struct shard *sh);
+void shard_unload(struct shard *sh);
 void coordinator_busy(struct coordinator *c, int32_t delta);
 
 /* coordinator_env.c */
 void coordinator_env_init(struct group_env *env, const struct broker *b);
 
 /* coordinator_load.c */
+void shard_load_init(struct shard *sh);
 void shard_load(
     struct shard *sh); /* IDLE -> LOADING, or ACTIVE at once when there is nothing to read; locked */
 

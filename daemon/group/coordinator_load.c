@@ -3,6 +3,11 @@
  * Reads one partition of __consumer_offsets from its start to its high watermark and builds the groups of
  * that shard. On a worker; the shard is LOADING meanwhile and answers COORDINATOR_LOAD_IN_PROGRESS, so nobody
  * else touches what is built.
+ *
+ *   L1  What a good batch says is never left out: damage is stepped over and told, one line each. Later commits
+ *       take their place in the order of the log, whatever offset a damaged batch claims.
+ *
+ *   L2  A shard is served as a whole or not at all: when the disk cannot be read, loading begins anew after a while.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,166 +15,181 @@
 
 #include "daemon/broker.h"
 #include "daemon/group/coordinator_int.h"
-#include "daemon/group/group_log.h"
+#include "daemon/group/group_replay.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-enum { READ_BYTES = 1 << 20, PLAIN_BYTES_MAX = 64 << 20 };
+enum {
+    PLAIN_BYTES_MAX = 64 << 20,
+    LINES_MAX = 20, /* about damage, a loading */
+    RETRY_MIN_MS = 500,
+    RETRY_MAX_MS = 30000,
+};
 
 struct loading {
     struct shard *shard;
+    struct group_replay replay;
     struct record_iter it;
     struct arena arena;
-    int64_t records, damaged;
-    int rc; /* 0, or -errno that ended it early */
+    int lost; /* batches, or places where some were */
 };
 
-static struct group_entry *loading_group(struct shard *sh, const char *id)
+static struct group_entry *add_entry(void *arg, const char *id)
 {
-    struct group_entry *e = shard_find(sh, id);
-
-    return e != NULL ? e : shard_add(sh, id);
+    return shard_add(arg, id);
 }
 
-/* A later record of a group replaces what an earlier one said; the offsets stay. */
-static void load_group(struct loading *ld, const struct group_log_record *rec)
+static void drop_entry(void *arg, struct group_entry *e)
 {
-    struct group_entry *e = loading_group(ld->shard, rec->group);
-
-    HASH_DEL(ld->shard->groups, e);
-    group_free(e->group);
-    e->group = group_new(rec->group, &ld->shard->coordinator->env, e);
-    HASH_ADD_KEYPTR(hh, ld->shard->groups, e->group->id, strlen(e->group->id), e);
-    if (!rec->tombstone)
-        group_log_restore(e->group, rec->value, &ld->arena, clock_mono_ms());
+    shard_remove(arg, e);
 }
 
-static void load_record(struct loading *ld, const struct record *r)
+static void tell_lost(struct loading *ld, const struct plog_scan_item *it)
 {
-    struct group_log_record rec;
-
-    ld->records++;
-    if (group_log_read(r, &ld->arena, &rec) != 0)
-        ld->damaged++;
-    else if (rec.kind == GROUP_LOG_GROUP)
-        load_group(ld, &rec);
-    else if (rec.kind == GROUP_LOG_OFFSET && rec.tombstone)
-        committed_remove(&loading_group(ld->shard, rec.group)->offsets, rec.offset.topic,
-                         rec.offset.partition, r->offset);
-    else if (rec.kind == GROUP_LOG_OFFSET)
-        committed_put(&loading_group(ld->shard, rec.group)->offsets, &rec.offset);
+    if (++ld->lost <= LINES_MAX)
+        log_error("%s-%d: segment %020" PRId64 ".log, position %" PRId64 ": %" PRId64
+                  " bytes are damaged; what groups committed there, from offset %" PRId64
+                  " on, is lost, and older positions may be back",
+                  OFFSETS_TOPIC, ld->shard->id, it->segment, it->at, it->n, it->base_offset);
 }
 
-static void load_batch(struct loading *ld, struct slice batch, const struct batch_header *h)
+static void load_batch(struct loading *ld, const struct plog_scan_item *it)
 {
+    struct batch_header h;
     struct record r;
-    int rc = batch_is_control(h) ? 0 : record_iter_start(&ld->it, batch, PLAIN_BYTES_MAX);
 
-    while (rc == 0 && !batch_is_control(h) && (rc = record_iter_next(&ld->it, &r)) == 1) {
-        load_record(ld, &r);
+    batch_header_read(it->batch.p, &h);
+    if (batch_is_control(&h))
+        return;
+    int rc = record_iter_start(&ld->it, it->batch, PLAIN_BYTES_MAX);
+    while (rc == 0 && (rc = record_iter_next(&ld->it, &r)) == 1) {
+        group_replay_record(&ld->replay, &r, it->base_offset + (r.offset - h.base_offset), &ld->arena);
         rc = 0;
     }
-    ld->damaged += rc < 0;
-    arena_done(&ld->arena);
+    if (rc < 0)
+        tell_lost(ld, it);
 }
 
-/* Returns the offset after the last batch of the span, or -errno. */
-static int64_t load_span(struct loading *ld, const struct plog_span *sp)
+static int load_log(struct loading *ld, struct plog *log, int64_t from, int64_t to)
 {
-    CLEANUP(freep) uint8_t *p = xmalloc((size_t)sp->n);
-    struct slice rest = slice_of(p, (size_t)sp->n);
-    struct batch_header h;
-    int64_t next = sp->base_offset;
-    int rc = plog_span_read(sp, p);
+    struct plog_scan *scan = plog_scan_new(log, from, to);
+    struct plog_scan_item it;
+    int rc;
 
-    while (rc == 0 && rest.n > 0) {
-        rc = batch_check(rest, INT32_MAX, &h);
-        if (rc != 0)
-            break;
-        load_batch(ld, slice_of(rest.p, (size_t)batch_size(&h)), &h);
-        next = batch_last_offset(&h) + 1;
-        rest = slice_of(rest.p + batch_size(&h), rest.n - (size_t)batch_size(&h));
-    }
-    return rc != 0 ? rc : next;
+    while ((rc = plog_scan_next(scan, &it)) == 1 && !atomic_load(&ld->shard->coordinator->stopping))
+        if (it.lost)
+            tell_lost(ld, &it);
+        else
+            load_batch(ld, &it);
+    plog_scan_free(scan);
+    return MIN(rc, 0);
 }
 
-static int load_partition(struct loading *ld, struct plog *log, int64_t from, int64_t to)
+static void tell_end(const struct loading *ld, int64_t began_ms)
 {
-    while (from < to && !atomic_load(&ld->shard->coordinator->stopping)) {
-        struct plog_span sp;
-        int rc = plog_read(log, from, to, READ_BYTES, true, &sp);
-        if (rc != 0)
-            return rc;
-        KCHECK(sp.n > 0);
-        int64_t next = load_span(ld, &sp);
-        plog_span_release(&sp);
-        if (next < 0)
-            return (int)next;
-        from = next;
-    }
-    return 0;
+    const struct group_replay *rp = &ld->replay;
+
+    if (ld->lost > LINES_MAX)
+        log_error("%s-%d: %d more places are damaged; klog verify names them all", OFFSETS_TOPIC, ld->shard->id,
+                  ld->lost - LINES_MAX);
+    if (rp->aside > 0)
+        log_warn("%s-%d: %" PRId64 " records were not, or not wholly, taken: the first at offset %" PRId64
+                 ", since %s; did another program write to this topic?",
+                 OFFSETS_TOPIC, ld->shard->id, rp->aside, rp->first_aside, rp->why);
+    log_debug("%s-%d: loaded groups=%u records=%" PRId64 " ms=%" PRId64, OFFSETS_TOPIC, ld->shard->id,
+              HASH_COUNT(ld->shard->groups), rp->records, clock_mono_ms() - began_ms);
 }
 
-/* What is left of groups that were deleted, or that only ever had tombstones. */
-static void drop_empty_groups(struct shard *sh)
-{
-    struct group_entry *e, *next;
-
-    HASH_ITER (hh, sh->groups, e, next)
-        if (e->group->members == NULL && committed_is_empty(&e->offsets) && e->group->generation == 0)
-            shard_remove(sh, e);
-}
-
-static void load_all(struct loading *ld)
+static int load_all(struct loading *ld)
 {
     struct shard *sh = ld->shard;
     struct partition_view v;
 
     partition_view(sh->partition, &v);
+    if (v.err != KERR_NONE)
+        return 0; /* load_done sees to that */
     record_iter_init(&ld->it);
     arena_init(&ld->arena);
-    ld->rc = v.err == KERR_NONE ? load_partition(ld, sh->partition->log, v.start_offset, v.hw) : 0;
+    int rc = load_log(ld, sh->partition->log, v.start_offset, v.hw);
     record_iter_done(&ld->it);
     arena_done(&ld->arena);
-    drop_empty_groups(sh);
+    return rc;
 }
 
 static void load_run(struct job *j)
 {
-    struct loading ld = { .shard = container_of(j, struct shard, load) };
-    int64_t began = clock_mono_ms();
+    struct shard *sh = container_of(j, struct shard, load);
+    int64_t began_ms = clock_mono_ms();
+    struct loading ld = {
+        .shard = sh,
+        .replay = { .table = &sh->groups, .add = add_entry, .arg = sh, .env = &sh->coordinator->env, .now_ms = began_ms },
+    };
 
-    load_all(&ld);
-    if (ld.rc != 0 || ld.damaged > 0)
-        log_error("%s-%d: damage in its records: groups=%u records=%" PRId64 " unreadable=%" PRId64
-                  " error=%d; what could be read is served, klog verify says where",
-                  OFFSETS_TOPIC, ld.shard->id, HASH_COUNT(ld.shard->groups), ld.records, ld.damaged, ld.rc);
-    else
-        log_debug("%s-%d: loaded groups=%u records=%" PRId64 " ms=%" PRId64, OFFSETS_TOPIC, ld.shard->id,
-                  HASH_COUNT(ld.shard->groups), ld.records, clock_mono_ms() - began);
+    sh->load_rc = load_all(&ld);
+    group_replay_end(&ld.replay, drop_entry);
+    if (sh->load_rc == 0)
+        tell_end(&ld, began_ms);
+}
+
+static void submit(struct shard *sh)
+{
+    sh->load = (struct job){ .run = load_run, .done = sh->load.done, .loop = sh->loop };
+    sh->reading = true;
+    coordinator_busy(sh->coordinator, +1);
+    workers_submit(sh->coordinator->broker->workers, &sh->load);
+}
+
+static void on_retry(struct timer *t)
+{
+    struct shard *sh = container_of(t, struct shard, load_timer);
+
+    pthread_mutex_lock(&sh->mu);
+    if (sh->state == SHARD_LOADING && !sh->reading)
+        submit(sh);
+    pthread_mutex_unlock(&sh->mu);
+}
+
+static void try_again_later(struct shard *sh)
+{
+    log_error("%s-%d: cannot be read: %s; its groups have no coordinator until it can, trying again in %d ms",
+              OFFSETS_TOPIC, sh->id, strerror(-sh->load_rc), sh->retry_ms);
+    shard_clear(sh, KERR_NOT_COORDINATOR);
+    timer_set(sh->loop, &sh->load_timer, loop_now_ms(sh->loop) + sh->retry_ms);
+    sh->retry_ms = MIN(2 * sh->retry_ms, RETRY_MAX_MS);
 }
 
 static void load_done(struct job *j)
 {
     struct shard *sh = container_of(j, struct shard, load);
-    struct group_entry *e;
+    struct coordinator *c = sh->coordinator;
 
     pthread_mutex_lock(&sh->mu);
-    if (sh->state == SHARD_LOADING) {
+    sh->reading = false;
+    if (sh->state == SHARD_LOADING && shard_has_moved(sh)) {
+        shard_unload(sh);
+    } else if (sh->state == SHARD_LOADING && sh->load_rc < 0) {
+        try_again_later(sh);
+    } else if (sh->state == SHARD_LOADING) {
         sh->state = SHARD_ACTIVE;
-        for (e = sh->groups; e != NULL; e = e->hh.next)
+        for (struct group_entry *e = sh->groups; e != NULL; e = e->hh.next)
             shard_retime(sh, group_due_ms(e->group));
     }
+    loop_post(sh->loop, &sh->moved); /* to watch over the partition, or to let go of it */
     pthread_mutex_unlock(&sh->mu);
-    coordinator_busy(sh->coordinator, -1);
+    coordinator_busy(c, -1);
+}
+
+void shard_load_init(struct shard *sh)
+{
+    sh->load.done = load_done;
+    sh->load_timer.cb = on_retry;
 }
 
 void shard_load(struct shard *sh)
 {
-    struct broker *b = sh->coordinator->broker;
-    struct partition *pt = partitions_get(b->partitions, kstr_of(OFFSETS_TOPIC), sh->id);
+    struct partition *pt = partitions_get(sh->coordinator->broker->partitions, kstr_of(OFFSETS_TOPIC), sh->id);
     struct partition_view v;
 
     KCHECK(sh->state == SHARD_IDLE && sh->groups == NULL && sh->partition == NULL);
@@ -182,10 +202,10 @@ void shard_load(struct shard *sh)
     }
     sh->partition = pt;
     sh->leader_epoch = v.leader_epoch;
+    sh->retry_ms = RETRY_MIN_MS;
     sh->state = v.start_offset == v.hw ? SHARD_ACTIVE : SHARD_LOADING;
     if (sh->state == SHARD_ACTIVE)
-        return;
-    sh->load = (struct job){ .run = load_run, .done = load_done, .loop = sh->loop };
-    coordinator_busy(sh->coordinator, +1);
-    workers_submit(b->workers, &sh->load);
+        loop_post(sh->loop, &sh->moved);
+    else
+        submit(sh);
 }

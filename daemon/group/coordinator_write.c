@@ -82,7 +82,21 @@ static bool write_is_over(const struct shard_write *w, const struct partition_vi
     return *ret != KERR_NONE || w->last_offset < v->hw;
 }
 
-/* Ends what can end, then waits for the first that cannot. False: it has just happened, look again. */
+/* With nothing under way it has to be held no longer: who deletes it waits, and who stops the broker for him. */
+static void let_go(struct shard *sh)
+{
+    if (sh->reading)
+        return;
+    if (sh->state != SHARD_STOPPED) {
+        shard_unload(sh);
+    } else {
+        partition_unref(sh->partition);
+        sh->partition = NULL;
+    }
+}
+
+/* Ends what can end, then waits for the first that cannot, or for the partition to leave. False: it has just happened,
+ * look again. */
 static bool shard_progress(struct shard *sh)
 {
     struct partition_view v;
@@ -92,10 +106,13 @@ static bool shard_progress(struct shard *sh)
     partition_view(sh->partition, &v);
     while ((w = TAILQ_FIRST(&sh->writes)) != NULL && write_is_over(w, &v, loop_now_ms(sh->loop), &err))
         write_end(sh, w, err);
-    if (w == NULL)
+    if (w == NULL && (v.err != KERR_NONE || sh->state == SHARD_STOPPED)) {
+        let_go(sh);
         return true;
-    sh->watcher.wake_at = w->last_offset + 1;
-    timer_set(sh->loop, &sh->write_timer, w->due_ms);
+    }
+    sh->watcher.wake_at = w != NULL ? w->last_offset + 1 : INT64_MAX;
+    if (w != NULL)
+        timer_set(sh->loop, &sh->write_timer, w->due_ms);
     return partition_watch(sh->partition, &sh->watcher);
 }
 

@@ -149,7 +149,7 @@ enum kerr group_leave(struct group *g, const char *member_id, const char *instan
         return KERR_NONE;
     }
     if (instance_id != NULL && member_id[0] == '\0') {
-        m = group_static_find(g, instance_id);
+        m = group_instance_find(g, instance_id);
         if (m == NULL)
             return KERR_UNKNOWN_MEMBER_ID;
     } else {

@@ -191,12 +191,15 @@ void group_restore(struct group *g, int32_t generation, const char *protocol_typ
                    const char *leader, int64_t state_since_ms);
 void group_restore_member(struct group *g, const struct group_join *as, const void *assignment,
                           int32_t assignment_bytes, int64_t now_ms);
+/* A generation that a group has come to; records may claim any, and it grows from there (G4). */
+enum { GROUP_RESTORED_GENERATION_MAX = 1 << 30 };
 /* EMPTY or STABLE, by its members; with more of them than group.max.size it rebalances at once. */
 void group_restored(struct group *g, int64_t now_ms);
 
 /* ---- questions ---- */
 int32_t group_n_members(const struct group *g);
 struct group_member *group_member_find(const struct group *g, const char *id);
+struct group_member *group_instance_find(const struct group *g, const char *instance_id);
 const struct group_protocol *group_member_protocol(const struct group_member *m, const char *name);
 
 #endif

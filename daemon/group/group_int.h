@@ -21,7 +21,6 @@ bool group_member_same_protocols(const struct group_member *m, const struct grou
 void group_member_assign(struct group_member *m, const void *p, int32_t n);
 void group_member_alive(struct group *g, struct group_member *m, int64_t now_ms);
 bool group_member_leads(const struct group *g, const struct group_member *m);
-struct group_member *group_static_find(const struct group *g, const char *instance_id);
 /* Member id and instance id of a request against the group: NONE and *ret, or 25, or 82. */
 enum kerr group_member_check(const struct group *g, const char *member_id, const char *instance_id,
                              struct group_member **ret);

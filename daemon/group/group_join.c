@@ -196,7 +196,7 @@ static bool group_has_room(const struct group *g, const struct group_member *sel
 void group_join(struct group *g, const struct group_join *rq, void *waiter, int64_t now_ms)
 {
     struct group_member *self = rq->member_id[0] != '\0'  ? group_member_find(g, rq->member_id)
-                                : rq->instance_id != NULL ? group_static_find(g, rq->instance_id)
+                                : rq->instance_id != NULL ? group_instance_find(g, rq->instance_id)
                                                           : NULL;
 
     KCHECK(waiter != NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/group/group_log.h"
 
-#include <errno.h>
+#include <string.h>
 
 #include "lib/base/check.h"
 #include "lib/base/varint.h"
@@ -124,9 +124,17 @@ void group_log_add_group_tombstone(struct batch_builder *b, const char *group, i
 
 /* ---- reading ---- */
 
+#define BAD_FORM "it is not of the form that its version says, or of a later version"
+
 static char *arena_cstr(struct arena *a, struct kstr s)
 {
     return s.n < 0 ? NULL : arena_printf(a, "%.*s", KSTR_FMT(s));
+}
+
+/* Names become C strings here: "a" and "a\0b" would be the same group. */
+static bool is_text(struct kstr s)
+{
+    return s.n <= 0 || memchr(s.p, '\0', (size_t)s.n) == NULL;
 }
 
 /* Cuts the version off the front; -1 when there is none. */
@@ -143,7 +151,7 @@ static bool version_known(const struct wire_message *m, int version)
     return version >= m->min_version && version <= m->max_version;
 }
 
-static int read_offset_value(const struct record *rec, struct arena *a, struct committed_offset *o)
+static const char *read_offset_value(const struct record *rec, struct arena *a, struct committed_offset *o)
 {
     struct offset_commit_value v;
     struct slice rest = { NULL, 0 };
@@ -151,65 +159,88 @@ static int read_offset_value(const struct record *rec, struct arena *a, struct c
 
     if (!version_known(&wire_offset_commit_value, version) ||
         wire_decode(&wire_offset_commit_value, version, rest, a, &v) != 0)
-        return -EBADMSG;
+        return BAD_FORM;
     o->offset = v.offset;
-    o->leader_epoch = v.leader_epoch;
+    o->leader_epoch = MAX(v.leader_epoch, -1);
     o->metadata = arena_dup(a, v.metadata.p, (size_t)MAX(v.metadata.n, 0));
     o->metadata_bytes = MAX(v.metadata.n, 0);
-    o->commit_ms = v.commit_timestamp;
-    o->expire_ms = v.expire_timestamp;
-    return 0;
+    o->commit_ms = MAX(v.commit_timestamp, -1);
+    o->expire_ms = MAX(v.expire_timestamp, -1);
+    return NULL;
 }
 
-static int read_offset(const struct record *rec, int version, struct slice key, struct arena *a,
-                       struct group_log_record *ret)
+static const char *read_offset(const struct record *rec, int version, struct slice key, struct arena *a,
+                               struct group_log_record *ret)
 {
     struct offset_commit_key k;
 
     if (wire_decode(&wire_offset_commit_key, version, key, a, &k) != 0)
-        return -EBADMSG;
+        return BAD_FORM;
+    if (!is_text(k.group) || !is_text(k.topic))
+        return "a name in it has a NUL";
+    if (k.partition < 0)
+        return "it is of a partition below 0";
     ret->kind = GROUP_LOG_OFFSET;
     ret->group = arena_cstr(a, k.group);
     ret->offset = (struct committed_offset){ .topic = arena_cstr(a, k.topic),
                                              .partition = k.partition,
                                              .record_offset = rec->offset };
-    return ret->tombstone ? 0 : read_offset_value(rec, a, &ret->offset);
+    return ret->tombstone ? NULL : read_offset_value(rec, a, &ret->offset);
 }
 
-static int read_group(const struct record *rec, struct slice key, struct arena *a,
-                      struct group_log_record *ret)
+static const char *read_group(const struct record *rec, struct slice key, struct arena *a,
+                              struct group_log_record *ret)
 {
     struct group_metadata_key k;
     struct slice rest = { NULL, 0 };
 
     if (wire_decode(&wire_group_metadata_key, GROUP_KEY_VERSION, key, a, &k) != 0)
-        return -EBADMSG;
+        return BAD_FORM;
+    if (!is_text(k.group))
+        return "a name in it has a NUL";
     ret->kind = GROUP_LOG_GROUP;
     ret->group = arena_cstr(a, k.group);
     if (ret->tombstone)
-        return 0;
+        return NULL;
     struct group_metadata_value *v = arena_alloc(a, sizeof *v);
     int version = cut_version(rec->value, &rest);
     if (!version_known(&wire_group_metadata_value, version) ||
         wire_decode(&wire_group_metadata_value, version, rest, a, v) != 0)
-        return -EBADMSG;
+        return BAD_FORM;
     ret->value = v;
-    return 0;
+    return NULL;
 }
 
-int group_log_read(const struct record *rec, struct arena *a, struct group_log_record *ret)
+const char *group_log_read(const struct record *rec, struct arena *a, struct group_log_record *ret)
 {
     struct slice key = { NULL, 0 };
     int version = cut_version(rec->key, &key);
 
     *ret = (struct group_log_record){ .kind = GROUP_LOG_OTHER, .tombstone = kstr_is_null(rec->value) };
     if (version < 0)
-        return -EBADMSG;
+        return "its key has no version";
     if (version <= OFFSET_KEY_VERSION)
         return read_offset(rec, version, key, a, ret);
     if (version == GROUP_KEY_VERSION)
         return read_group(rec, key, a, ret);
-    return 0;
+    return NULL;
+}
+
+/* ---- restoring ---- */
+
+/* Who could not be told from another, or not be found again, is no member. */
+static const char *member_fault(const struct group *g, const struct group_metadata_value_members *m,
+                                struct arena *a)
+{
+    if (m->member_id.n <= 0 || !is_text(m->member_id))
+        return "a member of the group has no id";
+    if (group_member_find(g, arena_cstr(a, m->member_id)) != NULL)
+        return "two members of the group have one id";
+    if (m->group_instance_id.n >= 0 && !is_text(m->group_instance_id))
+        return "an instance id in it has a NUL";
+    if (m->group_instance_id.n >= 0 && group_instance_find(g, arena_cstr(a, m->group_instance_id)) != NULL)
+        return "two members of the group have one instance id";
+    return NULL;
 }
 
 static void restore_member(struct group *g, const struct group_metadata_value *v,
@@ -217,31 +248,40 @@ static void restore_member(struct group *g, const struct group_metadata_value *v
 {
     struct kstr name = kstr_is_null(v->protocol) ? kstr_of("") : v->protocol;
     struct kstr metadata = m->subscription;
+    int32_t session_ms = MAX(m->session_timeout, 1);
     struct group_join as = {
         .member_id = arena_cstr(a, m->member_id),
         .instance_id = arena_cstr(a, m->group_instance_id),
         .client_id = arena_cstr(a, m->client_id),
         .client_host = arena_cstr(a, m->client_host),
-        .session_timeout_ms = m->session_timeout,
-        .rebalance_timeout_ms = m->rebalance_timeout > 0 ? m->rebalance_timeout : m->session_timeout,
+        .session_timeout_ms = session_ms,
+        .rebalance_timeout_ms = m->rebalance_timeout > 0 ? m->rebalance_timeout : session_ms,
         .protocol_type = arena_cstr(a, v->protocol_type),
         .names = &name,
         .metadata = &metadata,
         .n_protocols = 1,
     };
 
-    if (group_member_find(g, as.member_id) == NULL)
-        group_restore_member(g, &as, m->assignment.p, m->assignment.n, now_mono_ms);
+    group_restore_member(g, &as, m->assignment.p, m->assignment.n, now_mono_ms);
 }
 
-void group_log_restore(struct group *g, const struct group_metadata_value *v, struct arena *a,
-                       int64_t now_mono_ms)
+const char *group_log_restore(struct group *g, const struct group_metadata_value *v, struct arena *a,
+                              int64_t now_mono_ms)
 {
     char *type = v->protocol_type.n > 0 ? arena_cstr(a, v->protocol_type) : NULL;
+    /* Members have a protocol, and be it one without a name. */
+    const char *protocol = v->n_members > 0 && kstr_is_null(v->protocol) ? "" : arena_cstr(a, v->protocol);
+    int32_t generation = MIN(MAX(v->generation, 0), GROUP_RESTORED_GENERATION_MAX);
+    const char *why = generation != v->generation ? "the group's generation is none" : NULL;
 
-    group_restore(g, v->generation, type, arena_cstr(a, v->protocol), arena_cstr(a, v->leader),
-                  v->current_state_timestamp);
-    for (int32_t i = 0; i < v->n_members; i++)
-        restore_member(g, v, &v->members[i], a, now_mono_ms);
+    group_restore(g, generation, type, protocol, arena_cstr(a, v->leader), MAX(v->current_state_timestamp, -1));
+    for (int32_t i = 0; i < v->n_members; i++) {
+        const char *fault = member_fault(g, &v->members[i], a);
+        if (fault == NULL)
+            restore_member(g, v, &v->members[i], a, now_mono_ms);
+        else if (why == NULL)
+            why = fault;
+    }
     group_restored(g, now_mono_ms);
+    return why;
 }

@@ -29,10 +29,12 @@ struct group_log_record {
     struct committed_offset offset;           /* kind OFFSET; key and hh unset */
     const struct group_metadata_value *value; /* kind GROUP, not a tombstone */
 };
-/* 0, or -EBADMSG when key or value are not of the form their version says. */
-int group_log_read(const struct record *rec, struct arena *a, struct group_log_record *ret);
-/* Puts members and generation of a group record into a fresh group (EMPTY, no members). */
-void group_log_restore(struct group *g, const struct group_metadata_value *v, struct arena *a,
-                       int64_t now_mono_ms);
+/* NULL, or why the record cannot be used (static): key or value are not of the form their version says, or name what
+ * cannot be named. */
+const char *group_log_read(const struct record *rec, struct arena *a, struct group_log_record *ret);
+/* Puts members and generation of a group record into a fresh group (EMPTY, no members). NULL, or what had to be left
+ * out or changed because no group can be so (static). */
+const char *group_log_restore(struct group *g, const struct group_metadata_value *v, struct arena *a,
+                              int64_t now_mono_ms);
 
 #endif

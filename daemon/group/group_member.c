@@ -81,7 +81,7 @@ struct group_member *group_member_find(const struct group *g, const char *id)
     return m;
 }
 
-struct group_member *group_static_find(const struct group *g, const char *instance_id)
+struct group_member *group_instance_find(const struct group *g, const char *instance_id)
 {
     struct group_static *s;
 
@@ -200,7 +200,7 @@ enum kerr group_member_check(const struct group *g, const char *member_id, const
     struct group_member *m = group_member_find(g, member_id);
 
     if (instance_id != NULL) {
-        struct group_member *owner = group_static_find(g, instance_id);
+        struct group_member *owner = group_instance_find(g, instance_id);
         if (owner == NULL)
             return KERR_UNKNOWN_MEMBER_ID;
         if (owner != m)

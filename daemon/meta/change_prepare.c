@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/broker.h"
+#include "daemon/group/coordinator.h"
 #include "daemon/meta/change.h"
 #include "daemon/meta/config_ops.h"
 #include "lib/base/check.h"
@@ -28,6 +29,11 @@ enum kerr change_refuse(struct change *ch, enum kerr err, const char *fmt, ...)
 static const struct cluster_topic *topic_of(struct cluster *c, const struct change *ch)
 {
     return cluster_image_topic(c->image, kstr_of(ch->pub.topic));
+}
+
+static bool is_offsets_topic(const struct change *ch)
+{
+    return strcmp(ch->pub.topic, OFFSETS_TOPIC) == 0;
 }
 
 /* R2: only this incarnation of the broker may write. */
@@ -196,11 +202,51 @@ static enum kerr settle_config(struct cluster *c, struct change *ch, const struc
         rc < 0 ? NULL : topic_config_new(&c->image->defaults->config, s.entries, s.n, err, sizeof err);
     if (after == NULL)
         kerr = change_refuse(ch, KERR_INVALID_CONFIG, "%s", err);
+    else if (is_offsets_topic(ch) && (!after->compact || after->delete_))
+        kerr = change_refuse(ch, KERR_INVALID_CONFIG,
+                             "cleanup.policy of %s must be compact: anything else would let the positions of groups "
+                             "expire", OFFSETS_TOPIC);
     else
         *ret_text = config_register_encode(s.entries, s.n);
     topic_config_unref(after);
     config_settings_done(&s);
     return kerr;
+}
+
+/* ---- the topic of the groups' positions ---- */
+
+/* Instead of whatever the change says of the key. */
+static void set_key(struct cluster_change *pub, const char *key, const char *value)
+{
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < pub->n_ops; i++) {
+        if (strcmp(pub->ops[i].key, key) != 0) {
+            pub->ops[kept++] = pub->ops[i];
+            continue;
+        }
+        free(pub->ops[i].key);
+        free(pub->ops[i].value);
+    }
+    pub->n_ops = kept;
+    cluster_change_add_op(pub, CONFIG_OP_SET, kstr_of(key), kstr_of(value));
+}
+
+/* Whoever asks for it, it becomes as the broker needs it: positions must not expire with their records, and how many
+ * partitions it has decides where each group is looked for. What else was asked for stays. */
+static void settle_offsets_topic(struct cluster *c, struct change *ch)
+{
+    const struct broker_config *cfg = &c->image->defaults->config;
+    struct cluster_change *pub = &ch->pub;
+    char segment_bytes[16];
+
+    snprintf(segment_bytes, sizeof segment_bytes, "%d", cfg->offsets_topic_segment_bytes);
+    cluster_change_unassign(pub);
+    pub->n_partitions = cfg->offsets_topic_num_partitions;
+    pub->replication_factor = MIN(cfg->offsets_topic_replication_factor, (int32_t)c->image->n_brokers);
+    set_key(pub, "cleanup.policy", "compact");
+    set_key(pub, "compression.type", "producer");
+    set_key(pub, "segment.bytes", segment_bytes);
 }
 
 enum kerr change_prepare_create(struct cluster *c, struct change *ch)
@@ -209,6 +255,8 @@ enum kerr change_prepare_create(struct cluster *c, struct change *ch)
     const char *name = ch->pub.topic;
 
     enum kerr err = check_new_name(c, ch);
+    if (err == KERR_NONE && is_offsets_topic(ch))
+        settle_offsets_topic(c, ch);
     if (err == KERR_NONE)
         err = check_new_counts(c, ch);
     if (err == KERR_NONE)
@@ -254,6 +302,10 @@ enum kerr change_prepare_delete(struct cluster *c, struct change *ch)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
     if (!uuid_is_zero(&ch->pub.topic_id) && !uuid_eq(&ch->pub.topic_id, &t->id))
         return KERR_UNKNOWN_TOPIC_ID;
+    if (is_offsets_topic(ch))
+        return change_refuse(ch, KERR_INVALID_TOPIC_EXCEPTION,
+                             "%s holds the positions of all groups and cannot be deleted; delete groups instead",
+                             t->name);
     if (!c->broker->config.delete_topic_enable)
         return change_refuse(ch, KERR_TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker");
 
@@ -270,6 +322,10 @@ enum kerr change_prepare_grow(struct cluster *c, struct change *ch)
 
     if (t == NULL)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    if (is_offsets_topic(ch))
+        return change_refuse(ch, KERR_INVALID_TOPIC_EXCEPTION,
+                             "the number of partitions of %s says where each group's positions are, and cannot change",
+                             t->name);
     int32_t n = ch->pub.n_partitions, n_replicas = t->partitions[0].n_replicas;
     if (n > CLUSTER_PARTITIONS_MAX)
         return change_refuse(ch, KERR_INVALID_PARTITIONS, "a topic has at most %d partitions",

@@ -118,6 +118,7 @@ void cluster_change_add_op(struct cluster_change *ch, enum config_op_kind kind, 
                            struct kstr value);
 /* Brokers of the next partition of the manual assignment. */
 void cluster_change_assign(struct cluster_change *ch, const int32_t *brokers, int32_t n);
+void cluster_change_unassign(struct cluster_change *ch); /* takes the manual assignment back */
 void cluster_change_free(struct cluster_change *ch); /* one that was never handed in */
 void cluster_create_topic(struct cluster *c, struct cluster_change *ch);
 void cluster_delete_topic(struct cluster *c, struct cluster_change *ch);

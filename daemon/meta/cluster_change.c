@@ -61,6 +61,15 @@ void cluster_change_assign(struct cluster_change *ch, const int32_t *brokers, in
     ch->assignment[ch->n_assignment++] = list;
 }
 
+void cluster_change_unassign(struct cluster_change *ch)
+{
+    for (int32_t i = 0; i < ch->n_assignment; i++)
+        free(ch->assignment[i]);
+    free(ch->assignment);
+    ch->assignment = NULL;
+    ch->n_assignment = 0;
+}
+
 static void change_free(struct change *ch)
 {
     for (int32_t i = 0; i < ch->pub.n_ops; i++) {
@@ -68,9 +77,7 @@ static void change_free(struct change *ch)
         free(ch->pub.ops[i].value);
     }
     free(ch->pub.ops);
-    for (int32_t i = 0; i < ch->pub.n_assignment; i++)
-        free(ch->pub.assignment[i]);
-    free(ch->pub.assignment);
+    cluster_change_unassign(&ch->pub);
     free(ch->pub.topic);
     ops_done(&ch->ops);
     free(ch);

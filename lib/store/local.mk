@@ -25,6 +25,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog_read.c \
 	%D%/plog_retain.c \
 	%D%/plog_mark.c \
+	%D%/plog_scan.c \
 	%D%/plog_text.c \
 	%D%/plog_time.c \
 	%D%/plog_truncate.c \

@@ -118,6 +118,20 @@ int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, 
 /* pread of a span into memory; span.n bytes. */
 int plog_span_read(const struct plog_span *s, uint8_t *ret);
 
+/* ---- reading all of it, trusting none ---- */
+struct plog_scan_item {
+    struct slice batch;  /* whole, its checksum is right; until the next call */
+    int64_t base_offset; /* of the batch: where it stands, whatever the bytes outside its checksum say */
+    bool lost;           /* no batch, but n bytes that are damaged; base_offset is the first offset missing */
+    int64_t segment, at, n; /* base offset of the segment, position in its .log, bytes */
+};
+struct plog_scan;
+/* From one offset to another, in order, each batch checked as S1 says. Damage is an item like a batch. */
+struct plog_scan *plog_scan_new(struct plog *l, int64_t from, int64_t to);
+void plog_scan_free(struct plog_scan *s);
+/* 1 and *ret, 0 at the end, -errno when the disk cannot be read. Blocks. */
+int plog_scan_next(struct plog_scan *s, struct plog_scan_item *ret);
+
 /* First record below limit with timestamp >= ts: *ret_offset, *ret_ts; -1, -1 when there is none. */
 int plog_find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offset, int64_t *ret_ts);
 /* The record with the greatest timestamp (ListOffsets -3); -1, -1 when empty. */

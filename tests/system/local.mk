@@ -104,6 +104,9 @@ SYSTEM_TESTS += \
     %D%/360-answers-have-a-limit.t \
     %D%/380-data-of-earlier-versions.t \
     %D%/350-the-longest-names.t \
+    %D%/351-group-records-of-others.t \
+    %D%/352-damage-in-positions.t \
+    %D%/353-the-topic-of-positions.t \
     %D%/390-idle-consumer-over-removed-records.t \
     %D%/381-identity-and-guests.t \
     %D%/401-klog-topics.t \

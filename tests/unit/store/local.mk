@@ -2,6 +2,7 @@
 EXTRA_DIST += %D%/cleantest.h %D%/storetest.h
 UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
 	%D%/test_time %D%/test_truncate
+UNIT_TESTS += %D%/test_scan
 %C%_test_clean_SOURCES = %D%/test_clean.c
 %C%_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_clean_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
@@ -35,6 +36,9 @@ UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/tes
 %C%_test_retain_SOURCES = %D%/test_retain.c
 %C%_test_retain_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_retain_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_scan_SOURCES = %D%/test_scan.c
+%C%_test_scan_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_scan_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_text_SOURCES = %D%/test_text.c
 %C%_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_text_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

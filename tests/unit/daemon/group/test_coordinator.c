@@ -605,6 +605,28 @@ static void a_stop_answers_those_who_wait(void **state)
     peer_done(&b);
 }
 
+/* Whoever takes a partition away waits until nobody holds it: the coordinator must not be who he waits for, whether
+ * there are groups, records under way, or just nobody who asks. */
+static void partitions_that_leave_are_let_go(void **state)
+{
+    (void)state;
+    struct peer tool = peer_new("leaving", 9), a = member("leaving", 3), b = peer_new("leaving", 3);
+
+    assert_code(commit(&tool, "t", 0, 1), KERR_UNKNOWN_MEMBER_ID);
+    peer_send(b.fd, &wire_join_group_request, 3, 1, join_body(&b));
+    while (heartbeat(&a) != KERR_REBALANCE_IN_PROGRESS)
+        ;
+    for (int32_t id = 0; id < 4; id++)
+        partitions_remove(g.b.partitions, OFFSETS_TOPIC, id);
+    struct join_group_response *j = peer_reply(b.fd, &wire_join_group_response, 3, 1, &b.a);
+    assert_code(j->error_code, KERR_NOT_COORDINATOR);
+    assert_code(heartbeat(&a), KERR_NOT_COORDINATOR);
+    rig_restart(&g, quick); /* and the broker stops, and is as before */
+    peer_done(&a);
+    peer_done(&b);
+    peer_done(&tool);
+}
+
 /* ---- durable ---- */
 
 static void wait_loaded(struct peer *p)
@@ -806,6 +828,7 @@ int main(void)
         cmocka_unit_test(a_commit_may_bring_its_own_retention),
         cmocka_unit_test(groups_are_listed_by_state_and_type),
         cmocka_unit_test(groups_are_spread_as_kafka_spreads_them),
+        cmocka_unit_test(partitions_that_leave_are_let_go),
     };
     return cmocka_run_group_tests(tests, start, stop) != 0;
 }
