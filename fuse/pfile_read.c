@@ -71,12 +71,6 @@ static void read_free(struct read_op *op)
     free(op);
 }
 
-static void read_fail(struct read_op *op, int rc)
-{
-    request_err(&op->r, pfile_errno(rc));
-    read_free(op);
-}
-
 /* next: where it ends; skipped: holes inside it. */
 static void read_finish(struct read_op *op, int64_t next, int64_t skipped, const struct text_span *span)
 {
@@ -93,6 +87,48 @@ static void read_finish(struct read_op *op, int64_t next, int64_t skipped, const
         if (h->run > SCAN_BYTES)
             chunk_pass(&f->mount->texts, &f->chunks, next - got, (size_t)got);
     }
+    read_free(op);
+}
+
+/* The text position of the read. A sequential reader goes on behind what retention took from under it. */
+static int64_t read_place(struct read_op *op, struct pfile *f)
+{
+    struct handle *h = op->h;
+    if (!op->sequential)
+        h->skip = 0;
+    return pfile_base(f) + op->off + h->skip;
+}
+
+/* What is here from *next on, over holes. */
+static void read_gather(struct read_op *op, int64_t *next, int64_t *skipped, struct text_span *span)
+{
+    struct pfile *f = op->h->node->pfile;
+    for (;;) {
+        *next += (int64_t)chunk_gather(&f->mount->texts, &f->chunks, *next, op->size, span);
+        int64_t to = chunk_hole_end(&f->chunks, *next);
+        if (span->bytes == op->size || span->n == TEXT_PIECES_MAX || to == *next)
+            return;
+        *skipped += to - *next;
+        *next = to;
+    }
+}
+
+/* What stands before the place that cannot be read comes first; the next read begins there, and has the error. */
+static void read_fail(struct read_op *op, int rc)
+{
+    struct pfile *f = op->h->node->pfile;
+    struct text_span span;
+    span.bytes = 0;
+    span.n = 0;
+    if (request_is_open(&op->r) && f->ends_known) {
+        int64_t next = read_place(op, f), skipped = 0;
+        read_gather(op, &next, &skipped, &span);
+        if (span.bytes > 0) {
+            read_finish(op, next, skipped, &span);
+            return;
+        }
+    }
+    request_err(&op->r, pfile_errno(rc));
     read_free(op);
 }
 
@@ -125,29 +161,6 @@ static int32_t fetch_size(const struct read_op *op)
     if (!op->sequential)
         return (int32_t)MIN(MAX(2 * op->size, (size_t)FETCH_RANDOM_BYTES), (size_t)FETCH_SEQUENTIAL_BYTES);
     return op->h->run > 0 ? FETCH_SEQUENTIAL_BYTES : FETCH_FIRST_BYTES;
-}
-
-/* The text position of the read. A sequential reader goes on behind what retention took from under it. */
-static int64_t read_place(struct read_op *op, struct pfile *f)
-{
-    struct handle *h = op->h;
-    if (!op->sequential)
-        h->skip = 0;
-    return pfile_base(f) + op->off + h->skip;
-}
-
-/* What is here from *next on, over holes. */
-static void read_gather(struct read_op *op, int64_t *next, int64_t *skipped, struct text_span *span)
-{
-    struct pfile *f = op->h->node->pfile;
-    for (;;) {
-        *next += (int64_t)chunk_gather(&f->mount->texts, &f->chunks, *next, op->size, span);
-        int64_t to = chunk_hole_end(&f->chunks, *next);
-        if (span->bytes == op->size || span->n == TEXT_PIECES_MAX || to == *next)
-            return;
-        *skipped += to - *next;
-        *next = to;
-    }
 }
 
 static void read_step(struct read_op *op)

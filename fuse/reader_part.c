@@ -172,7 +172,8 @@ static void part_fetched(struct reader_part *p, const struct client_fetched *got
 {
     int64_t limit = got->last_stable_offset >= 0 ? got->last_stable_offset : got->high_watermark;
     int64_t before = p->next;
-    if (part_add(p, got->batches, limit) != 0)
+    /* What stands before damage comes first; the next fetch begins at it, and tells. */
+    if (part_add(p, got->batches, limit) != 0 && p->next == before)
         p->reader->error = EIO;
     else
         p->empty = p->next == before && !p->stale;

@@ -30,7 +30,8 @@ static enum kerr fetch_judge(struct client_call *call, int16_t version, const vo
     const struct client_fetch *f = container_of(call, struct client_fetch, call);
     enum kerr err = fetch_error(response);
     (void)version;
-    return err == KERR_FENCED_LEADER_EPOCH && f->fenced ? KERR_NONE : err;
+    /* Damage on the broker's disk is there again at the next try. */
+    return err == KERR_CORRUPT_MESSAGE || (err == KERR_FENCED_LEADER_EPOCH && f->fenced) ? KERR_NONE : err;
 }
 
 /* A broker may cut the last batch where max_bytes ends. */

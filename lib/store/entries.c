@@ -81,6 +81,21 @@ int entries_get(struct entries *e, int32_t i, uint8_t *ret)
     return got < 0 ? (int)got : got < e->entry_bytes ? -ENODATA : 0;
 }
 
+int entries_at(struct entries *e, pthread_mutex_t *mu, int32_t i, uint8_t *ret)
+{
+    pthread_mutex_lock(mu);
+    bool in_file = i < e->n_file, is = i < e->n;
+    if (is && !in_file)
+        memcpy(ret, e->tail + (i - e->n_file) * e->entry_bytes, (size_t)e->entry_bytes);
+    pthread_mutex_unlock(mu);
+    if (!is || !in_file)
+        return is;
+    int64_t got = segfile_read(e->file, ret, (size_t)e->entry_bytes, entry_at(e, i));
+    if (got == -ENOENT)
+        return -ENODATA;
+    return got < 0 ? (int)got : got < e->entry_bytes ? -ENODATA : 1;
+}
+
 int64_t entry_key_get(const uint8_t *entry, struct entry_key key)
 {
     return key.width == 4 ? (int64_t)get_be32(entry + key.at) : (int64_t)get_be64(entry + key.at);

@@ -45,6 +45,8 @@ int entries_get(struct entries *e, int32_t i, uint8_t *ret);
  * file is shorter than it should be). Takes mu for the tail only. */
 int entries_floor(struct entries *e, pthread_mutex_t *mu, struct entry_key key, int64_t target, uint8_t *ret,
                   int32_t *ret_i);
+/* Entry i: 1 and ret, 0 when there is none, -errno as above. Takes mu for the tail only. */
+int entries_at(struct entries *e, pthread_mutex_t *mu, int32_t i, uint8_t *ret);
 int64_t entry_key_get(const uint8_t *entry, struct entry_key key);
 
 #endif

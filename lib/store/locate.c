@@ -43,11 +43,10 @@ int plog_header_at(struct plog *l, struct segment *s, int64_t position, int64_t 
 
 /* Where to begin to walk: the batch of an index entry, or the front. 0, or -EBADMSG when the index lies. */
 static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int64_t end,
-                         struct header_window *w, struct place *ret)
+                         struct header_window *w, struct place *ret, int32_t *ret_i)
 {
     uint8_t e[ENTRY_BYTES_MAX];
-    int32_t i;
-    int rc = entries_floor(&s->index, &l->mu, INDEX_OFFSET, MAX(offset - s->base, 0), e, &i);
+    int rc = entries_floor(&s->index, &l->mu, INDEX_OFFSET, MAX(offset - s->base, 0), e, ret_i);
 
     if (rc < 0)
         return rc == -ENODATA ? -EBADMSG : rc;
@@ -56,6 +55,22 @@ static int start_of_walk(struct plog *l, struct segment *s, int64_t offset, int6
     if (found < 0)
         return found;
     return rc == 0 || batch_last_offset(&ret->h) == s->base + entry_key_get(e, INDEX_OFFSET) ? 0 : -EBADMSG;
+}
+
+/* Damage stands between entry i - 1 and the offset: does the batch of entry i hold it? */
+static bool is_behind_damage(struct plog *l, struct segment *s, int64_t offset, int64_t end,
+                             struct header_window *w, int32_t i, struct place *ret)
+{
+    uint8_t e[ENTRY_BYTES_MAX];
+
+    if (entries_at(&s->index, &l->mu, i, e) != 1)
+        return false;
+    struct place at = { .position = entry_key_get(e, INDEX_POSITION) };
+    if (header_window_get(w, s, at.position, end, &at.h) < 0 || at.h.base_offset > offset ||
+        batch_last_offset(&at.h) != s->base + entry_key_get(e, INDEX_OFFSET) || batch_last_offset(&at.h) < offset)
+        return false;
+    *ret = at;
+    return true;
 }
 
 /* The offset lies outside a batch's checksum. A batch that jumps ahead of the one before is in its place only
@@ -74,8 +89,9 @@ static bool jumps(struct header_window *w, struct segment *s, int64_t end, const
 static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t end, struct place *ret)
 {
     struct header_window w;
+    int32_t i = -1;
     w.at = w.n = 0;
-    int rc = start_of_walk(l, s, offset, end, &w, ret);
+    int rc = start_of_walk(l, s, offset, end, &w, ret, &i);
 
     while (rc == 0 && batch_last_offset(&ret->h) < offset) {
         int64_t next = batch_last_offset(&ret->h) + 1;
@@ -86,6 +102,8 @@ static int walk_to(struct plog *l, struct segment *s, int64_t offset, int64_t en
         if (rc == 0 && (ret->h.base_offset < next || jumps(&w, s, end, ret, next)))
             rc = -EBADMSG;
     }
+    if (rc == -EBADMSG && is_behind_damage(l, s, offset, end, &w, i + 1, ret))
+        return 1;
     return rc < 0 ? rc : 1;
 }
 

@@ -18,16 +18,23 @@
 struct text_walk {
     struct plog *l;
     struct segment *seg;
-    int64_t end;     /* position where the segment's bytes end */
+    int64_t end;     /* position where the walk ends */
+    int64_t size, text_bytes; /* of the segment */
+    int32_t next_entry; /* the one behind the place where the walk began */
     struct place at; /* batch at hand */
     int64_t text;    /* its text position, relative to the segment */
     struct bytebuf bytes;
     struct record_iter iter;
 };
 
-static void walk_init(struct text_walk *w, struct plog *l, struct segment *seg, int64_t end)
+/* The segment is known. */
+static void walk_init(struct text_walk *w, struct plog *l, struct segment *seg)
 {
-    *w = (struct text_walk){ .l = l, .seg = seg, .end = end };
+    *w = (struct text_walk){ .l = l, .seg = seg };
+    pthread_mutex_lock(&l->mu);
+    w->end = w->size = seg->sum.size;
+    w->text_bytes = seg->sum.text_bytes;
+    pthread_mutex_unlock(&l->mu);
     record_iter_init(&w->iter);
 }
 
@@ -35,6 +42,21 @@ static void walk_done(struct text_walk *w)
 {
     bytebuf_done(&w->bytes);
     record_iter_done(&w->iter);
+}
+
+/* What is known to follow the batch at hand: the next entry, or the segment's end when there is none, or it lies. */
+static void walk_bound(struct text_walk *w, int64_t *ret_position, int64_t *ret_text)
+{
+    uint8_t e[ENTRY_BYTES_MAX];
+
+    *ret_position = w->size;
+    *ret_text = w->text_bytes;
+    if (entries_at(&w->seg->text, &w->l->mu, w->next_entry, e) != 1 || !text_entry_ok(e) ||
+        entry_key_get(e, TEXT_POSITION) > w->size || entry_key_get(e, TEXT_POSITION) <= w->at.position ||
+        entry_key_get(e, TEXT_TEXT) < w->text)
+        return;
+    *ret_position = entry_key_get(e, TEXT_POSITION);
+    *ret_text = entry_key_get(e, TEXT_TEXT);
 }
 
 /* Puts the walk on the batch of the greatest entry with key <= target, or on the first batch of the segment.
@@ -48,6 +70,7 @@ static int walk_start(struct text_walk *w, struct entry_key key, int64_t target)
     if (rc == 1 && text_entry_ok(e)) {
         w->at.position = entry_key_get(e, TEXT_POSITION);
         w->text = entry_key_get(e, TEXT_TEXT);
+        w->next_entry = i + 1;
         rc = plog_header_at(w->l, w->seg, w->at.position, w->end, &w->at.h);
         if (rc == 0 && w->at.h.base_offset == w->seg->base + entry_key_get(e, TEXT_OFFSET))
             return 0;
@@ -59,25 +82,53 @@ static int walk_start(struct text_walk *w, struct entry_key key, int64_t target)
         return rc;
     w->at.position = 0;
     w->text = 0;
+    w->next_entry = 0;
     return plog_header_at(w->l, w->seg, 0, w->end, &w->at.h);
 }
 
-static int walk_start_repairing(struct text_walk *w, struct entry_key key, int64_t target)
+/* Text of a batch whose checksum is right; -EBADMSG when it is not. */
+static int good_batch_text(struct text_walk *w, const struct place *at, int64_t *ret)
 {
-    int rc = walk_start(w, key, target);
-    if (rc != -EBADMSG)
-        return rc;
-    rc = plog_repair_segment(w->l, w->seg);
-    return rc < 0 ? rc : walk_start(w, key, target);
-}
+    struct batch_header h;
+    int rc = plog_load_batch(w->l, w->seg, at, &w->bytes);
 
-/* Text of the batch at hand; its bytes are in w->bytes afterwards. */
-static int walk_batch_text(struct text_walk *w, int64_t *ret)
-{
-    int rc = plog_load_batch(w->l, w->seg, &w->at, &w->bytes);
+    if (rc == 0)
+        rc = batch_check(slice_of(w->bytes.p, w->bytes.n), INT32_MAX, &h) == 0 ? 0 : -EBADMSG;
     if (rc == 0)
         *ret = batch_text_bytes(&w->iter, slice_of(w->bytes.p, w->bytes.n));
     return rc;
+}
+
+/* Text of a damaged batch: what the good ones behind it leave of the text up to the bound. When they cannot be found
+ * either, or it is not the only one, all that is left is its. */
+static int damaged_batch_text(struct text_walk *w, int64_t *ret)
+{
+    struct place at = w->at;
+    int64_t position, left, text;
+    int rc = 0;
+
+    walk_bound(w, &position, &left);
+    left -= w->text;
+    while ((at.position += batch_size(&at.h)) < position) {
+        rc = plog_header_at(w->l, w->seg, at.position, w->size, &at.h);
+        if (rc == 0)
+            rc = good_batch_text(w, &at, &text);
+        if (rc == 0)
+            left -= text;
+        if (rc < 0 && rc != -EBADMSG)
+            return rc;
+        if (rc < 0)
+            break;
+    }
+    *ret = MAX(left, 0);
+    return 0;
+}
+
+/* Text of the batch at hand. */
+static int walk_batch_text(struct text_walk *w, int64_t *ret)
+{
+    int rc = good_batch_text(w, &w->at, ret);
+    return rc == -EBADMSG ? damaged_batch_text(w, ret) : rc;
 }
 
 /* To the next batch; 1, 0 at the end. text: of the batch at hand. */
@@ -96,7 +147,8 @@ int plog_text_before(struct plog *l, struct segment *s, int64_t position, int64_
     struct text_walk w;
     int64_t text = 0;
 
-    walk_init(&w, l, s, position);
+    walk_init(&w, l, s);
+    w.end = position;
     int rc = walk_start(&w, TEXT_POSITION, position - 1);
     do {
         if (rc >= 0)
@@ -131,19 +183,22 @@ static int text_below(struct text_walk *w, int64_t offset, int64_t *ret)
 static int walk_to_offset(struct text_walk *w, int64_t offset, int64_t *ret)
 {
     int64_t text;
-    int rc = walk_start_repairing(w, TEXT_OFFSET, offset - w->seg->base);
+    int rc = walk_start(w, TEXT_OFFSET, offset - w->seg->base);
 
     while (rc >= 0 && batch_last_offset(&w->at.h) < offset) {
+        int64_t next = batch_last_offset(&w->at.h) + 1;
         rc = walk_batch_text(w, &text);
         if (rc == 0)
             rc = walk_next(w, text);
-        if (rc == 0)
-            break;
+        if (rc == 0 || (rc == -EBADMSG && next == offset)) { /* the end of what stands before damage is known */
+            *ret = w->text;
+            return 0;
+        }
     }
     if (rc < 0)
         return rc;
     text = 0;
-    if (w->at.position < w->end && w->at.h.base_offset < offset)
+    if (w->at.h.base_offset < offset)
         rc = text_below(w, offset, &text);
     *ret = w->text + text;
     return rc < 0 ? rc : 0;
@@ -174,6 +229,18 @@ static int64_t text_base_of(struct plog *l, const struct segment *s)
     return base;
 }
 
+/* The entries contradict the log, or it is damaged, and what follows is found from entries only. */
+static bool walk_repair(struct text_walk *w)
+{
+    struct text_walk old = *w;
+
+    if (plog_repair_segment(w->l, w->seg) < 0)
+        return false;
+    walk_init(w, old.l, old.seg);
+    walk_done(&old);
+    return true;
+}
+
 static int text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
 {
     struct text_walk w;
@@ -185,17 +252,18 @@ static int text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
         return -ERANGE;
     }
     struct segment *s = l->segs[plog_find_segment(l, offset)];
-    bool done = text_at_border(l, s, offset, ret);
-    int64_t end = s->sum.size;
+    bool done = text_at_border(l, s, offset, ret), empty = s->sum.size == 0;
     if (!done)
         segment_ref(s);
     pthread_mutex_unlock(&l->mu);
     if (done)
         return 0;
     int rc = plog_load_segment(l, s);
-    if (rc == 0 && end > 0) {
-        walk_init(&w, l, s, end);
+    if (rc == 0 && !empty) {
+        walk_init(&w, l, s);
         rc = walk_to_offset(&w, offset, &text);
+        if (rc == -EBADMSG && walk_repair(&w))
+            rc = walk_to_offset(&w, offset, &text);
         walk_done(&w);
     }
     if (rc == 0)
@@ -216,7 +284,7 @@ int plog_text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
 
 /* The segment whose text holds pos: a binary search over the segments, of which each one looked at is loaded.
  */
-static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret, int64_t *ret_end)
+static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret)
 {
     int64_t low = 0, high = INT64_MAX; /* base offsets: the answer's is in [low, high) */
     int rc = 0;
@@ -228,7 +296,6 @@ static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret, 
         bool at_end = pos >= plog_active(l)->text_base && high == INT64_MAX;
         int i = at_end || first == last ? last : first + (last - first + 1) / 2;
         struct segment *s = segment_ref(l->segs[i]);
-        *ret_end = s->sum.size;
         pthread_mutex_unlock(&l->mu);
         rc = plog_load_segment(l, s);
         if (rc < 0 || first == last || at_end) {
@@ -247,7 +314,7 @@ static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret, 
 static int walk_to_text(struct text_walk *w, int64_t rel)
 {
     int64_t text = 0;
-    int rc = walk_start_repairing(w, TEXT_TEXT, rel);
+    int rc = walk_start(w, TEXT_TEXT, rel);
 
     while (rc >= 0) {
         rc = walk_batch_text(w, &text);
@@ -264,7 +331,6 @@ static int offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_
 {
     struct segment *s;
     struct text_walk w;
-    int64_t end;
 
     pthread_mutex_lock(&l->mu);
     const struct segment *active = plog_active(l);
@@ -278,13 +344,17 @@ static int offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_
         *ret_pos = pos;
         return 0;
     }
-    int rc = find_text_segment(l, pos, &s, &end);
+    int rc = find_text_segment(l, pos, &s);
     int64_t base = text_base_of(l, s);
     if (rc == 0 && pos < base)
         rc = -ERANGE;
     if (rc == 0) {
-        walk_init(&w, l, s, end);
+        walk_init(&w, l, s);
         rc = walk_to_text(&w, pos - base);
+        if (rc == -EBADMSG && walk_repair(&w)) {
+            base = text_base_of(l, s);
+            rc = pos < base ? -ERANGE : walk_to_text(&w, pos - base);
+        }
         if (rc == 0 && batch_last_offset(&w.at.h) < start_offset)
             rc = -ERANGE;
         if (rc == 0) {

@@ -21,17 +21,39 @@ int64_t batch_text_bytes(struct record_iter *it, struct slice batch)
     return rc < 0 ? 0 : sum;
 }
 
+#define DAMAGE_DECODED_MAX (16 * 1024 * 1024) /* of a damaged place so much is looked at */
+
+int64_t damage_text_bytes(struct record_iter *iter, const struct logscan *scan, const struct scan_item *it)
+{
+    struct bytebuf b = { 0 };
+    size_t n = (size_t)MIN(it->n, (int64_t)DAMAGE_DECODED_MAX);
+    int64_t text = 0, got = io_pread_full(scan->io, scan->fd, bytebuf_room(&b, n), n, it->at);
+    struct batch_header h;
+
+    for (int64_t at = 0; got - at >= BATCH_OVERHEAD; at += batch_size(&h)) {
+        batch_header_read(b.p + at, &h);
+        if (!batch_header_plausible(&h, got - at))
+            break;
+        text += batch_text_bytes(iter, slice_of(b.p + at, (size_t)batch_size(&h)));
+    }
+    bytebuf_done(&b);
+    return MAX(text, 1);
+}
+
 /* Bytes that are no batch keep their place; the next batch gets index entries, so that it is found without
  * walking over them. At the segment's end they stand for all offsets up to the next one. */
-static void add_damage(struct segment *s, const struct logscan *scan, const struct scan_item *it)
+static void add_damage(struct segment *s, const struct logscan *scan, const struct scan_item *it, int64_t text)
 {
     s->sum.size += it->n;
+    s->sum.text_bytes += text;
     s->sum.since_index = INT32_MAX + 1LL;
     if (it->what == SCAN_TAIL && scan->limit_offset != INT64_MAX)
         s->sum.end_offset = scan->limit_offset;
 }
 
-static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes)
+/* The first damage has `correction` bytes of text more than it seems to have. */
+static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_interval_bytes, int64_t correction,
+                        bool *ret_damaged)
 {
     struct record_iter iter;
     struct scan_item it;
@@ -41,7 +63,9 @@ static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_i
     record_iter_init(&iter);
     while ((rc = logscan_next(scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what != SCAN_BATCH) {
-            add_damage(s, scan, &it);
+            add_damage(s, scan, &it, MAX(damage_text_bytes(&iter, scan, &it) + correction, 1));
+            correction = 0;
+            *ret_damaged = true;
             continue;
         }
         if (it.at + it.n > INT32_MAX || batch_last_offset(&it.h) - s->base > INT32_MAX) {
@@ -59,7 +83,8 @@ static int rebuild_scan(struct segment *s, struct logscan *scan, int32_t index_i
     return rc;
 }
 
-int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes)
+static int rebuild_with(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes,
+                        int64_t correction, bool *ret_damaged)
 {
     struct segment_sum empty = segment_sum_empty(s->base);
     struct logscan scan;
@@ -70,12 +95,25 @@ int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32
         return rc;
     logscan_init(&scan, segfile_io(s->log), segfile_fd(s->log), 0, size, s->base);
     scan.limit_offset = limit_offset;
-    rc = rebuild_scan(s, &scan, index_interval_bytes);
+    rc = rebuild_scan(s, &scan, index_interval_bytes, correction, ret_damaged);
     logscan_done(&scan);
     segfile_unpin(s->log);
+    return rc;
+}
+
+int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes,
+                    int64_t text_bytes)
+{
+    bool damaged = false;
+    int rc = rebuild_with(s, size, limit_offset, index_interval_bytes, 0, &damaged);
+
+    if (rc == 0 && damaged && text_bytes >= 0 && text_bytes != s->sum.text_bytes)
+        rc = rebuild_with(s, size, limit_offset, index_interval_bytes, text_bytes - s->sum.text_bytes, &damaged);
     if (rc < 0)
         return rc;
     segment_add_last_time(s);
     rc = segment_write_tails(s, NULL);
-    return rc < 0 ? rc : segment_trim_files(s);
+    if (rc == 0)
+        rc = segment_trim_files(s);
+    return rc < 0 ? rc : damaged;
 }

@@ -50,6 +50,12 @@ static int64_t first_text_base(struct recovery *r)
     return plog_load_segment(l, before) == 0 ? before->text_base + before->sum.text_bytes : 0;
 }
 
+struct segment_scan {
+    struct logscan scan;
+    struct record_iter iter;
+    int64_t cut_at; /* -1: all of it stays */
+};
+
 /* The segment's bytes so far end at the first offset that is not known to be good. */
 static bool reached_flush_point(const struct recovery *r, const struct segment *s)
 {
@@ -62,22 +68,16 @@ static bool must_cut(const struct recovery *r, int i, const struct scan_item *it
     return reached_flush_point(r, r->l->segs[i]) || (it->what == SCAN_TAIL && i + 1 == r->l->n_segs);
 }
 
-struct segment_scan {
-    struct logscan scan;
-    struct record_iter iter;
-    int64_t cut_at; /* -1: all of it stays */
-};
-
-static void keep_damage(struct recovery *r, struct segment *s, const struct scan_item *it,
-                        int64_t limit_offset)
+static void keep_damage(struct recovery *r, struct segment *s, struct segment_scan *ss, const struct scan_item *it)
 {
     int64_t from = s->sum.end_offset;
 
     r->changed = true;
     s->sum.size += it->n;
+    s->sum.text_bytes += damage_text_bytes(&ss->iter, &ss->scan, it);
     s->sum.since_index = INT32_MAX + 1LL;
     if (it->what == SCAN_TAIL)
-        s->sum.end_offset = limit_offset;
+        s->sum.end_offset = ss->scan.limit_offset;
     else if (it->header_ok)
         s->sum.end_offset = batch_last_offset(&it->h) + 1;
     recovery_note(r, "damage in %s at %" PRId64 ", kept: records from offset %" PRId64 " on cannot be read",
@@ -117,7 +117,7 @@ static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
             ss->cut_at = it.at;
             break;
         } else {
-            keep_damage(r, s, &it, ss->scan.limit_offset);
+            keep_damage(r, s, ss, &it);
         }
     }
     return rc;

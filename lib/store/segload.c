@@ -30,6 +30,8 @@ static bool file_holds(struct entries *e, int32_t n)
 static void set_known(struct plog *l, struct segment *s, const struct segment_sum *sum, int64_t text_base)
 {
     pthread_mutex_lock(&l->mu);
+    if (s->known && (s->text_base != text_base || s->sum.text_bytes != sum->text_bytes))
+        l->swaps++; /* what was told of its positions is void */
     segment_reset(s, sum);
     s->text_base = text_base;
     s->known = true;
@@ -49,7 +51,7 @@ static bool load_from_header(struct plog *l, struct segment *s)
     return true;
 }
 
-/* text_end: where the text ends, when that is known and text_base is only a guess; else -1. */
+/* text_base, text_end: where its text begins and ends, -1 where that is not known. 0, 1 when there is damage, -errno. */
 static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text_base, int64_t text_end,
                    bool sealed)
 {
@@ -66,11 +68,14 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
         segment_unref(fresh);
         return -ENOENT;
     }
-    int rc = segment_rebuild(fresh, size, limit_offset, interval);
-    fresh->text_base = text_end >= fresh->sum.text_bytes ? text_end - fresh->sum.text_bytes : text_base;
-    if (rc == 0)
+    int64_t text_bytes = text_base >= 0 && text_end >= text_base ? text_end - text_base : -1;
+    int rc = segment_rebuild(fresh, size, limit_offset, interval, text_bytes);
+    fresh->text_base = text_base >= 0 ? text_base : MAX(text_end - fresh->sum.text_bytes, 0);
+    bool damaged = rc == 1;
+    if (rc >= 0)
         rc = segment_write_header(fresh, sealed);
     if (rc == 0) {
+        rc = damaged;
         struct segment_sum sum = segment_sum(fresh);
         if (!sealed)
             sum.end_offset = s->sum.end_offset; /* the log knows better than damaged bytes */
@@ -112,48 +117,115 @@ static struct segment *segment_before(struct plog *l, const struct segment *s)
     return before;
 }
 
-/* Own header, however old, has the right text base; else it follows from a neighbour; the first segment of
- * all begins at 0. 1 when `s` is known afterwards, 0 when its predecessor must be known first. */
+static struct segment *segment_after(struct plog *l, const struct segment *s)
+{
+    pthread_mutex_lock(&l->mu);
+    int i = plog_find_segment(l, s->base);
+    struct segment *after = l->segs[i] == s && i + 1 < l->n_segs ? segment_ref(l->segs[i + 1]) : NULL;
+    pthread_mutex_unlock(&l->mu);
+    return after;
+}
+
+static int load_from_behind(struct plog *l, struct segment *first);
+
+/* How much text damage had is known when the next segment's place is. */
+static int rebuild_damaged(struct plog *l, struct segment *s, int64_t text_base)
+{
+    struct segment *next = segment_after(l, s);
+    int rc = next == NULL ? 0 : load_from_behind(l, next);
+
+    if (rc == 1)
+        rc = rebuild(l, s, s->sum.size, text_base, next->text_base, true);
+    segment_unref(next);
+    return rc;
+}
+
+/* Own header, however old, has the right text base; else it follows from a neighbour. 1 when `s` is known afterwards,
+ * 0 when that of another segment must be known first. */
 static int load_or_rebuild(struct plog *l, struct segment *s, struct segment *before)
 {
     struct text_header h;
 
     if (is_known(l, s) || load_from_header(l, s))
         return 1;
-    int rc;
+    int64_t text_end = text_end_from_next(l, s), text_base = -1;
     if (segment_read_header(s, &h))
-        rc = rebuild(l, s, s->sum.size, h.text_base, -1, true);
-    else if (before == NULL)
-        rc = rebuild(l, s, s->sum.size, 0, text_end_from_next(l, s), true);
-    else if (is_known(l, before))
-        rc = rebuild(l, s, s->sum.size, before->text_base + before->sum.text_bytes, -1, true);
-    else
+        text_base = h.text_base;
+    else if (before != NULL && is_known(l, before))
+        text_base = before->text_base + before->sum.text_bytes;
+    if (text_base < 0 && (before != NULL || text_end < 0))
         return 0;
+    int rc = rebuild(l, s, s->sum.size, text_base, text_end, true);
+    if (rc == 1 && text_end < 0)
+        rc = rebuild_damaged(l, s, text_base);
     return rc < 0 ? rc : 1;
+}
+
+struct chain { /* of segments with references */
+    struct segment **segs;
+    int n;
+};
+
+static void chain_add(struct chain *c, struct segment *s)
+{
+    c->segs = xreallocarray(c->segs, (size_t)c->n + 1, sizeof *c->segs);
+    c->segs[c->n++] = s;
+}
+
+static void chain_done(struct chain *c)
+{
+    for (int i = 0; i < c->n; i++)
+        segment_unref(c->segs[i]);
+    free(c->segs);
+}
+
+/* Counted from the next segment whose place is known, as the active one's always is. 1 when it is known now, 0 when
+ * no place is: the log is being opened. */
+static int load_from_behind(struct plog *l, struct segment *first)
+{
+    struct chain c = { 0 };
+    int64_t text_end = -1;
+    int rc = 0;
+
+    for (struct segment *at = segment_ref(first); at != NULL; at = segment_after(l, at)) {
+        chain_add(&c, at);
+        text_end = text_end_from_next(l, at);
+        if (text_end >= 0)
+            break;
+    }
+    for (int i = c.n - 1; text_end >= 0 && rc >= 0 && i >= 0; i--) {
+        rc = rebuild(l, c.segs[i], c.segs[i]->sum.size, -1, text_end, true);
+        text_end = c.segs[i]->text_base;
+    }
+    chain_done(&c);
+    return rc < 0 ? rc : text_end >= 0;
 }
 
 /* Walks back to a segment whose place is known, then forward again: usually no step at all. */
 static int load_under_fix(struct plog *l, struct segment *s)
 {
-    struct segment **chain = NULL;
-    int n = 0, rc = 0;
+    struct chain c = { 0 };
+    int rc = 0;
 
     for (struct segment *at = segment_ref(s); at != NULL;) {
-        chain = xreallocarray(chain, (size_t)n + 1, sizeof(struct segment *));
-        chain[n++] = at;
+        chain_add(&c, at);
         struct segment *before = segment_before(l, at);
         rc = load_or_rebuild(l, at, before);
+        if (rc == 0 && before == NULL)
+            rc = load_from_behind(l, at);
+        if (rc == 0 && before == NULL) {
+            rc = rebuild(l, at, at->sum.size, 0, -1, true);
+            rc = rc < 0 ? rc : 1;
+        }
         if (rc != 0) {
             segment_unref(before);
             break;
         }
         at = before;
     }
-    for (int i = n - 2; rc > 0 && i >= 0; i--)
-        rc = load_or_rebuild(l, chain[i], chain[i + 1]);
-    for (int i = 0; i < n; i++)
-        segment_unref(chain[i]);
-    free(chain);
+    for (int i = c.n - 2; rc > 0 && i >= 0; i--)
+        rc = load_or_rebuild(l, c.segs[i], c.segs[i + 1]);
+    chain_done(&c);
     return rc < 0 ? rc : 0;
 }
 
@@ -173,8 +245,12 @@ int plog_repair_segment(struct plog *l, struct segment *s)
 
     pthread_mutex_lock(&l->append_mu);
     pthread_mutex_lock(&l->fix_mu);
-    if (s->rebuilds < REBUILDS_MAX)
-        rc = rebuild(l, s, s->sum.size, s->text_base, -1, s != plog_active(l));
+    if (s->rebuilds < REBUILDS_MAX) {
+        int64_t text_end = text_end_from_next(l, s);
+        if (text_end < 0 && is_known(l, s))
+            text_end = s->text_base + s->sum.text_bytes;
+        rc = MIN(rebuild(l, s, s->sum.size, s->text_base, text_end, s != plog_active(l)), 0);
+    }
     pthread_mutex_unlock(&l->fix_mu);
     pthread_mutex_unlock(&l->append_mu);
     return rc;

@@ -108,8 +108,13 @@ bool segment_read_header(struct segment *s, struct text_header *ret);
 int64_t batch_text_bytes(struct record_iter *it, struct slice batch);
 
 /* Scans the .log from front to `size` and fills sum and the three index files anew, on a segment that nobody
- * else uses. limit_offset: where the next segment begins, INT64_MAX when there is none. 0 or -errno. Blocks.
+ * else uses. limit_offset: where the next segment begins, INT64_MAX when there is none. text_bytes: how much
+ * text it has, when that is known from its neighbours, else -1; it settles what damage had. 0, 1 when there is some, or -errno. Blocks.
  */
-int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes);
+int segment_rebuild(struct segment *s, int64_t size, int64_t limit_offset, int32_t index_interval_bytes,
+                    int64_t text_bytes);
+/* Text that damage is taken to have: as much as can still be decoded, and one byte at least, so that it has a position
+ * at which it is told. */
+int64_t damage_text_bytes(struct record_iter *iter, const struct logscan *scan, const struct scan_item *it);
 
 #endif

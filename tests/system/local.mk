@@ -55,6 +55,8 @@ SYSTEM_TESTS += \
     %D%/151-groups-at-the-end-of-the-mount.t \
     %D%/170-the-mount-shows-what-kcat-shows.t \
     %D%/171-emptied-segments.t \
+    %D%/172-damage-under-the-mount.t \
+    %D%/173-text-index-lost.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \
