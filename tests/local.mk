@@ -52,6 +52,10 @@ check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
 	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; $(MAKE) $(AM_MAKEFLAGS) client-table; exit $$rc
 check-crash: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS)'
+# Planted faults: does the suite see them? Minutes; the list is tests/mutants/list.
+EXTRA_DIST += tests/mutants/run.py tests/mutants/list
+check-mutants:
+	CC='$(CC)' python3 $(srcdir)/tests/mutants/run.py $(srcdir) $(abs_top_builddir)/mutants
 # What is long: minutes instead of seconds.
 LONG_TESTS = tests/crash/510-mixed-group.t
 if HAVE_CMOCKA
@@ -68,7 +72,7 @@ check-threads: $(PROGRAMS_UNDER_TEST)
 # The longest first, so that none is left to run alone at the end.
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS) $(COMPAT_TESTS) $(SYSTEM_TESTS) $(TESTS)'
-.PHONY: check-system check-compat check-crash check-long check-threads check-all
+.PHONY: check-system check-compat check-crash check-long check-mutants check-threads check-all
 
 # What a run leaves beside automake's own TEST_LOGS.
 clean-results:

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # What others append wakes inotify watchers on this mount; the mount's own appends are told once, by the kernel itself.
 scene
+# A partition that nobody here has written to or read.
+topic far
+"$PY" - "$M/far/p0" far <<'X' || fail "inotify where nothing was written from here"
+import ctypes, os, select, subprocess, sys
+libc = ctypes.CDLL(None)
+fd = libc.inotify_init1(os.O_NONBLOCK)
+assert libc.inotify_add_watch(fd, os.fsencode(sys.argv[1]), 2) > 0    # IN_MODIFY
+for i in range(3):
+    subprocess.run(["kcat", "-q", "-b", "127.0.0.1:9092", "-P", "-t", sys.argv[2], "-p", "0"], input=b"far %d\n" % i, check=True)
+    assert select.select([fd], [], [], 20)[0], "not woken by record %d" % i
+    os.read(fd, 65536)
+X
 echo first >>"$P"
 "$PY" - "$P" <<'X' || fail "inotify"
 import ctypes, os, select, subprocess, sys
