@@ -23,6 +23,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/store/register_files.h"
 
 enum {
     FIRST_BROKER_ID = 1,
@@ -55,40 +56,80 @@ void broker_call(struct loop *lp, void (*f)(void *arg), void *arg)
 }
 
 /* ---- log directories ---- */
-static int open_dir(struct broker *b, const char *path, struct datadir_identity *identity, char *err,
+static int open_dir(struct broker *b, int i, const char *path, struct datadir_identity *identity, char *err,
                     size_t err_size)
 {
-    struct datadir *dd;
-    int rc = datadir_open(path, b->io, identity, &dd, err, err_size);
-    if (rc < 0)
-        return rc;
-    datadir_keep_reserve(dd);
-    b->dirs = xreallocarray(b->dirs, (size_t)b->n_dirs + 1, sizeof(struct datadir *));
-    b->dirs[b->n_dirs++] = dd;
-    return 0;
+    int rc = datadir_open(path, b->io, identity, &b->dirs[i], err, err_size);
+    if (rc == 0)
+        datadir_keep_reserve(b->dirs[i]);
+    return rc;
+}
+
+static char **list_dirs(const struct broker *b, int *ret_n)
+{
+    CLEANUP(freep) char *list = xstrdup(b->config.log_dirs);
+    char **paths = NULL, *save = NULL;
+    for (char *path = strtok_r(list, ", ", &save); path != NULL; path = strtok_r(NULL, ", ", &save)) {
+        paths = xreallocarray(paths, (size_t)*ret_n + 1, sizeof(char *));
+        paths[(*ret_n)++] = xstrdup(path);
+    }
+    return paths;
+}
+
+static bool has_identity(const char *path)
+{
+    CLEANUP(freep) char *file = xasprintf("%s/meta.properties", path);
+    return access(file, F_OK) == 0;
+}
+
+/* Those that know whose they are come first, so that a new one learns it from them. */
+static int open_each_dir(struct broker *b, char *const *paths, struct datadir_identity *identity, char *err,
+                         size_t err_size)
+{
+    CLEANUP(freep) bool *known = xcalloc((size_t)b->n_dirs + 1, sizeof *known);
+    int rc = 0;
+    for (int i = 0; i < b->n_dirs; i++)
+        known[i] = has_identity(paths[i]);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < b->n_dirs && rc == 0; i++)
+            if (known[i] == (pass == 0))
+                rc = open_dir(b, i, paths[i], identity, err, err_size);
+    return rc;
+}
+
+static void close_dirs_unused(struct broker *b)
+{
+    for (int i = 0; i < b->n_dirs; i++)
+        if (b->dirs[i] != NULL)
+            datadir_close(b->dirs[i], datadir_was_clean(b->dirs[i]));
+    free(b->dirs);
+    b->dirs = NULL;
+    b->n_dirs = 0;
 }
 
 static int open_all_dirs(struct broker *b, struct datadir_identity *identity, char *err, size_t err_size)
 {
-    CLEANUP(freep) char *list = xstrdup(b->config.log_dirs);
+    char **paths = list_dirs(b, &b->n_dirs);
     int rc = 0;
-    char *save = NULL;
-    for (char *path = strtok_r(list, ", ", &save); path != NULL && rc == 0;
-         path = strtok_r(NULL, ", ", &save))
-        rc = open_dir(b, path, identity, err, err_size);
-    if (rc == 0 && b->n_dirs == 0) {
+    if (b->n_dirs == 0) {
         snprintf(err, err_size, "log.dirs: no directory is named; set log.dirs to where the data shall live");
         rc = -EINVAL;
     }
+    b->dirs = xcalloc((size_t)b->n_dirs + 1, sizeof(*b->dirs));
+    if (rc == 0)
+        rc = open_each_dir(b, paths, identity, err, err_size);
+    for (int i = 0; i < b->n_dirs; i++)
+        free(paths[i]);
+    free(paths);
+    if (rc < 0)
+        close_dirs_unused(b); /* as they were */
     return rc;
 }
 
 /* Directories that nobody has given a number get this one. They learn it by being opened with it. */
 static int number_dirs(struct broker *b, struct datadir_identity *identity, char *err, size_t err_size)
 {
-    for (int i = 0; i < b->n_dirs; i++)
-        datadir_close(b->dirs[i], datadir_was_clean(b->dirs[i]));
-    b->n_dirs = 0;
+    close_dirs_unused(b);
     identity->broker_id = FIRST_BROKER_ID;
     return open_all_dirs(b, identity, err, err_size);
 }
@@ -189,13 +230,37 @@ static void free_loops(struct broker *b)
     free(b->loop_threads);
 }
 
+/* ---- registers ---- */
+static void registers_failed(void *arg, int eno)
+{
+    broker_dir_failed(arg, 0, eno);
+}
+
+/* They are in the directory that is named first, and in no other. New ones are made only where there is nothing yet
+ * (S14): without them nobody knows what topics there are. */
+static int open_registers(struct broker *b, char *err, size_t err_size)
+{
+    bool may_create = true;
+    for (int i = 0; i < b->n_dirs; i++) {
+        int holds_data = datadir_holds_data(b->dirs[i]);
+        if (i > 0 && datadir_has_file(b->dirs[i], REGISTERS_JOURNAL)) {
+            snprintf(err, err_size,
+                     "registers.journal is in %s, but the registers belong in %s, which log.dirs names first: name the "
+                     "directories in the order they had, or move it away if %s has the right one",
+                     datadir_path(b->dirs[i]), datadir_path(b->dirs[0]), datadir_path(b->dirs[0]));
+            return -EEXIST;
+        }
+        may_create &= holds_data == 0 && !datadir_was_clean(b->dirs[i]);
+    }
+    return registers_open_embedded(b->dirs[0], may_create, b->loops[0], registers_failed, b, &b->registers, err,
+                                   err_size);
+}
+
 /* ---- start ---- */
 static int start_storage(struct broker *b, char *err, size_t err_size)
 {
     int rc = open_dirs(b, err, err_size);
-    if (rc < 0)
-        return rc;
-    return registers_open_embedded(datadir_fd(b->dirs[0]), b->loops[0], &b->registers, err, err_size);
+    return rc < 0 ? rc : open_registers(b, err, err_size);
 }
 
 static int start_all(struct broker *b, char *err, size_t err_size)

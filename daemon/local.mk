@@ -91,7 +91,6 @@ sbin_PROGRAMS += %D%/klogd
 EXTRA_DIST += %D%/meta/README.md
 %C%_libklogd_a_SOURCES += %D%/meta/registers.c %D%/meta/registers.h
 %C%_libklogd_a_SOURCES += %D%/meta/register_tree.c %D%/meta/register_tree.h
-%C%_libklogd_a_SOURCES += %D%/meta/register_journal.c %D%/meta/register_journal.h
 %C%_libklogd_a_SOURCES += %D%/meta/embedded.c
 %C%_libklogd_a_SOURCES += %D%/meta/registers_wait.c
 %C%_libklogd_a_SOURCES += %D%/meta/register_json.c %D%/meta/register_json.h

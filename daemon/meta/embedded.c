@@ -20,12 +20,13 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "daemon/meta/register_journal.h"
 #include "daemon/meta/register_tree.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/loop/loop.h"
+#include "lib/store/datadir.h"
+#include "lib/store/register_journal.h"
 
 enum { FRAME_BYTES_FULL = 16 * 1024 * 1024 }; /* what is asked beyond it waits for the next round */
 
@@ -78,6 +79,10 @@ struct embedded {
     bool stopping;                        /* guarded by mu */
     bool delivering;                      /* guarded by mu */
     struct task deliver;
+
+    struct datadir *dd;                   /* set once, as the next two */
+    void (*failed)(void *arg, int eno);
+    void *failed_arg;
 
     struct register_tree tree; /* the thread's */
     struct register_journal journal;
@@ -207,6 +212,23 @@ static void run_item(struct embedded *e, struct item *it, struct item_queue *eve
         run_children(e, it);
 }
 
+/* S8: nobody knows what the disk has. */
+static void die(struct embedded *e)
+{
+    e->dead = -EIO;
+    log_error("registers: cannot write " REGISTERS_JOURNAL ": %s; changes of topics are refused until klogd is restarted on "
+              "a sound disk",
+              strerror(-e->journal.failed));
+    datadir_fail(e->dd, -e->journal.failed, REGISTERS_JOURNAL);
+    e->failed(e->failed_arg, -e->journal.failed);
+}
+
+static void tree_each(void *arg, void (*f)(void *f_arg, const char *path, struct slice value, int64_t version),
+                      void *f_arg)
+{
+    register_tree_each(arg, f, f_arg);
+}
+
 /* Nothing of the round happened: what was answered by it is an error now, and nobody hears of it. */
 static void round_fail(struct embedded *e, int rc, struct item_queue *round)
 {
@@ -221,16 +243,12 @@ static void round_fail(struct embedded *e, int rc, struct item_queue *round)
             item_free(it);
         }
     }
-    if (rc == -ENOSPC || rc == -EDQUOT) {
+    if (e->journal.failed == 0) {
         log_warn("registers: a change was refused: %s; free some space in the first log directory",
                  strerror(-rc));
         return;
     }
-    e->dead = -EIO;
-    log_error("registers: cannot write registers.journal: %s; changes of topics are refused until klogd is "
-              "restarted "
-              "on a sound disk",
-              strerror(-rc));
+    die(e);
 }
 
 /* Works through what was asked, until the frame is full, and makes it durable. */
@@ -250,10 +268,12 @@ static void round_run(struct embedded *e, struct item_queue *asked, struct item_
         return;
     }
     register_undo_commit(&e->undo);
-    rc = e->dead < 0 ? 0 : register_journal_compact_if_due(&e->journal, &e->tree);
-    if (rc < 0)
-        log_warn("registers: cannot write registers.snapshot: %s; the journal goes on growing",
+    rc = e->dead < 0 ? 0 : register_journal_compact_if_due(&e->journal, tree_each, &e->tree);
+    if (rc < 0 && e->journal.failed == 0)
+        log_warn("registers: cannot write " REGISTERS_SNAPSHOT ": %s; the journal goes on growing",
                  strerror(-rc));
+    if (e->journal.failed < 0 && e->dead == 0)
+        die(e); /* what this round changed is durable, and answered so */
 }
 
 static void *embedded_run(void *arg)
@@ -446,6 +466,8 @@ static void embedded_close(struct registers *r)
     TAILQ_FOREACH (w, &e->watches, link)
         w->dead = true;
     reap_watches(e);
+    if (e->dead == 0)
+        datadir_set_clean_note(e->dd, e->journal.sequence);
     register_journal_close(&e->journal);
     register_tree_done(&e->tree);
     pthread_mutex_destroy(&e->mu);
@@ -462,20 +484,31 @@ static const struct registers_ops embedded_ops = {
     .close = embedded_close,
 };
 
-int registers_open_embedded(int dirfd, struct loop *lp, struct registers **ret, char *err, size_t err_size)
+static int load_put(void *arg, const char *path, struct slice value, int64_t version)
+{
+    return register_tree_put(arg, path, value, version);
+}
+
+static int load_drop(void *arg, const char *path)
+{
+    return register_tree_drop(arg, path);
+}
+
+int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp, void (*failed)(void *arg, int eno),
+                            void *failed_arg, struct registers **ret, char *err, size_t err_size)
 {
     struct embedded *e = xcalloc(1, sizeof *e);
+    struct register_sink sink = { &e->tree, load_put, load_drop };
 
-    int rc = register_journal_open(&e->journal, dirfd, &e->tree, err, err_size);
+    int rc = register_journal_open(&e->journal, dd, may_create, &sink, tree_each, &e->tree, err, err_size);
     if (rc < 0) {
         register_tree_done(&e->tree);
         free(e);
         return rc;
     }
-    if (e->journal.cut_bytes > 0)
-        log_warn("registers.journal: dropped %lld bytes of a change that was never finished",
-                 (long long)e->journal.cut_bytes);
-
+    e->dd = dd;
+    e->failed = failed;
+    e->failed_arg = failed_arg;
     e->base.ops = &embedded_ops;
     e->loop = lp;
     e->deliver.cb = deliver_answers;

@@ -404,7 +404,7 @@ void register_tree_each(struct register_tree *t,
 
 int register_tree_put(struct register_tree *t, const char *path, struct slice value, int64_t version)
 {
-    if (!register_path_is_legal(path) || value.n > REGISTER_VALUE_MAX || version < 0)
+    if (!register_path_is_legal(path) || value.n > REGISTER_VALUE_MAX || version < 0 || version > REGISTER_VERSION_MAX)
         return -EBADMSG;
 
     struct register_node *nd = tree_find(t, path);

@@ -9,9 +9,7 @@
 #define KLOG_DAEMON_REGISTER_TREE_H
 
 #include "daemon/meta/registers.h"
-
-#define REGISTER_PATH_MAX  1024
-#define REGISTER_VALUE_MAX (256 * 1024)
+#include "lib/store/register_files.h"
 
 struct register_node;
 struct register_tree {

@@ -64,10 +64,15 @@ int registers_get_wait(struct registers *r, const char *path, struct bytebuf *re
 int registers_children_wait(struct registers *r, const char *path, char ***ret_names, int *ret_n);
 void registers_names_free(char **names, int n);
 
-/* The embedded back-end: DIR/registers.journal and .snapshot. Recovers a torn tail; -EBADMSG with a line in
- * err when something before the tail is damaged. Blocks. */
-int registers_open_embedded(int dirfd, struct loop *lp, struct registers **ret, char *err, size_t err_size);
-/* Finishes what was asked, calls back no more. Not while the loop runs in another thread. */
+/* The embedded back-end: registers.journal and .snapshot in dd, which must be open longer. Recovers a torn tail;
+ * -EBADMSG with a line in err when something else is damaged or missing, and then nothing is touched. may_create: there
+ * is no data yet, so a new store is right. failed is called once, from the store's own thread, when what is on the disk
+ * has become unknown (S8): everything is refused from then on. Blocks. */
+struct datadir;
+int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp, void (*failed)(void *arg, int eno),
+                            void *failed_arg, struct registers **ret, char *err, size_t err_size);
+/* Finishes what was asked, calls back no more. Not while the loop runs in another thread. The embedded back-end leaves
+ * the sequence of its last change to dd's clean marker. */
 void registers_close(struct registers *r);
 
 /* The table behind the interface, for back-ends. */

@@ -57,6 +57,8 @@ int datadir_clear_leftovers(struct datadir *dd);
 /* Renames DIR/TOPIC-N to ret, "TOPIC-N.ID-stray" or with a number behind it, durably. */
 int datadir_set_aside(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
                       char ret[256]);
+/* 1 when there is anything of a daemon's own in it but its identity: partitions, registers, checkpoints. -errno. */
+int datadir_holds_data(struct datadir *dd);
 /* Is there a file of this name in it? */
 bool datadir_has_file(const struct datadir *dd, const char *name);
 

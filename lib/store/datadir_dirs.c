@@ -25,6 +25,7 @@
 #include "lib/store/datadir_int.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/plog_int.h"
+#include "lib/store/register_files.h"
 
 #define DOOMED    "-delete" /* ends the names of directories being deleted */
 #define STRAY     "-stray"  /* and of those set aside */
@@ -225,8 +226,8 @@ static void note_ours(void *arg, const char *topic, int32_t partition, const str
 
 int datadir_holds_data(struct datadir *dd)
 {
-    static const char *const files[] = { CLEAN_FILE, CLEAN_OFFSETS_FILE, CLEAN_HORIZONS_FILE, "registers.journal",
-                                         "registers.snapshot" };
+    static const char *const files[] = { CLEAN_FILE, CLEAN_OFFSETS_FILE, CLEAN_HORIZONS_FILE, REGISTERS_JOURNAL,
+                                         REGISTERS_SNAPSHOT };
     bool found = false;
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
@@ -290,7 +291,7 @@ static void clear_doomed(struct datadir *dd, const char *name)
 static bool is_own_temporary(const char *name)
 {
     static const char *const files[] = { META_FILE, CLEAN_FILE, CLEAN_OFFSETS_FILE, CLEAN_HORIZONS_FILE,
-                                         "registers.journal", "registers.snapshot" };
+                                         REGISTERS_JOURNAL, REGISTERS_SNAPSHOT };
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         size_t n = strlen(files[i]);

@@ -14,8 +14,6 @@ int partition_metadata_read(const struct store_io *io, int dirfd, const char *na
 int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id);
 /* Empties and removes DIR/name, a directory of files. Blocks. */
 int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name);
-/* 1 when there is anything of a daemon's own in it but its identity: partitions, registers, checkpoints. */
-int datadir_holds_data(struct datadir *dd);
 /* "orders-0" -> "orders", 0. False for other names. */
 bool partition_name_parse(const char *name, char *ret_topic, size_t size, int32_t *ret_partition);
 

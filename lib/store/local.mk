@@ -31,6 +31,8 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog_truncate.c \
 	%D%/producers.c %D%/producers.h \
 	%D%/rebuild.c \
+	%D%/register_files.c %D%/register_files.h \
+	%D%/register_journal.c %D%/register_journal.h \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_cut.c \
 	%D%/recover_sealed.c \

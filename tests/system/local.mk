@@ -111,6 +111,7 @@ SYSTEM_TESTS += \
     %D%/353-the-topic-of-positions.t \
     %D%/390-idle-consumer-over-removed-records.t \
     %D%/381-identity-and-guests.t \
+    %D%/382-registers-lost-or-old.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,24 +19,48 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/loop/loop.h"
+#include "lib/store/datadir.h"
+#include "lib/store/register_files.h"
+#include "tests/unit/store/faultyio.h"
 
 struct store {
     char dir[64];
     int dirfd;
     struct loop *loop;
+    const struct store_io *io;
+    struct datadir *dd;
     struct registers *r;
-    char err[256];
+    bool clean;       /* whether the next closing is */
+    bool may_create;
+    atomic_int failed; /* what the store said of its disk */
+    char err[512];
 };
+
+static void note_failed(void *arg, int eno)
+{
+    struct store *s = arg;
+    atomic_store(&s->failed, eno);
+}
 
 static int store_open(struct store *s)
 {
-    return registers_open_embedded(s->dirfd, s->loop, &s->r, s->err, sizeof s->err);
+    struct datadir_identity id = { .broker_id = 1 };
+
+    assert_int_equal(datadir_open(s->dir, s->io, &id, &s->dd, s->err, sizeof s->err), 0);
+    int rc = registers_open_embedded(s->dd, s->may_create, s->loop, note_failed, s, &s->r, s->err, sizeof s->err);
+    if (rc < 0) {
+        datadir_close(s->dd, datadir_was_clean(s->dd));
+        s->dd = NULL;
+    }
+    return rc;
 }
 
 static void store_close(struct store *s)
 {
     registers_close(s->r);
     s->r = NULL;
+    datadir_close(s->dd, s->clean);
+    s->dd = NULL;
 }
 
 static void store_reopen(struct store *s)
@@ -54,6 +79,7 @@ static int setup(void **state)
         return -1;
     s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     s->loop = loop_new();
+    s->may_create = true;
     *state = s;
     return store_open(s);
 }
@@ -63,6 +89,7 @@ static int teardown(void **state)
     struct store *s = *state;
 
     registers_close(s->r);
+    datadir_close(s->dd, false);
     loop_free(s->loop);
     close(s->dirfd);
     fs_remove_tree(AT_FDCWD, s->dir);
@@ -498,11 +525,12 @@ static void damage_before_sound_changes_is_refused_with_a_reason(void **state)
     store_close(s);
     read_file(s, "registers.journal", &b);
 
-    for (size_t at = 16; at < first_end; at++) {
+    for (size_t at = 0; at < first_end; at++) {
         b.p[at] ^= 0x20;
         write_file(s, "registers.journal", b.p, b.n);
         assert_int_equal(store_open(s), -EBADMSG);
-        assert_non_null(strstr(s->err, "registers.journal is damaged at byte 16"));
+        if (at >= REGISTERS_JOURNAL_HEAD_BYTES)
+            assert_non_null(strstr(s->err, "registers.journal is damaged at byte 48"));
         b.p[at] ^= 0x20;
     }
     write_file(s, "registers.journal", b.p, b.n);
@@ -518,10 +546,15 @@ static void a_file_that_is_no_journal_is_refused(void **state)
     store_close(s);
     write_file(s, "registers.journal", "hello", 5);
     assert_int_equal(store_open(s), -EBADMSG);
-    assert_non_null(strstr(s->err, "format 1"));
-    write_file(s, "registers.journal", "KLOGREGJ\0\0\0\2\0\0\0\0", 16);
+    assert_non_null(strstr(s->err, "does not begin"));
+    write_file(s, "registers.journal", "KLOGREGJ\0\0\0\3\0\0\0\0", 16);
     assert_int_equal(store_open(s), -EBADMSG);
+    assert_non_null(strstr(s->err, "format that this klogd does not know"));
     assert_int_equal(unlinkat(s->dirfd, "registers.journal", 0), 0);
+    s->may_create = false;
+    assert_int_equal(store_open(s), -EBADMSG);
+    assert_non_null(strstr(s->err, "registers.journal is missing"));
+    s->may_create = true;
     assert_int_equal(store_open(s), 0);
 }
 
@@ -561,29 +594,110 @@ static void a_long_journal_is_folded_into_a_snapshot(void **state)
     assert_true(get(s, "/big").version > 10);
 }
 
-static void a_crash_between_snapshot_and_new_journal_loses_nothing(void **state)
+/* A clean stop says where the registers end, so that nothing behind that can be taken for a torn change. */
+static void after_a_clean_stop_a_lost_tail_is_refused(void **state)
 {
     struct store *s = *state;
-    struct bytebuf before = { 0 };
+    struct bytebuf older = { 0 }, b = { 0 };
 
-    /* The journal as it was when the snapshot was written still holds everything the snapshot has. */
-    assert_int_equal(create(s, "/a", "1"), 0);
+    assert_int_equal(create(s, "/a", "one"), 0);
+    read_file(s, "registers.journal", &older);
+    assert_int_equal(create(s, "/b", "acknowledged"), 0);
+    s->clean = true;
+    store_close(s);
+    read_file(s, "registers.journal", &b);
+
+    for (size_t n = older.n; n < b.n; n++) { /* cut, or zeros from there on */
+        write_file(s, "registers.journal", b.p, n);
+        assert_int_equal(store_open(s), -EBADMSG);
+        assert_non_null(strstr(s->err, n == older.n ? "ends at change 1, but the last clean stop was at change 2"
+                                                    : "closed in a clean stop"));
+    }
+    memset(bytebuf_extend(&older, b.n - older.n), 0, b.n - older.n);
+    write_file(s, "registers.journal", older.p, older.n);
+    for (int again = 0; again < 2; again++) { /* and the marker outlives the refusal */
+        assert_int_equal(store_open(s), -EBADMSG);
+        assert_non_null(strstr(s->err, "closed in a clean stop"));
+    }
+    write_file(s, "registers.journal", b.p, b.n);
+    assert_int_equal(store_open(s), 0);
+    assert_register(s, "/b", "acknowledged", 0);
+    s->clean = false;
+    bytebuf_done(&older);
+    bytebuf_done(&b);
+}
+
+/* Of two files of one store each may be an older copy; of another store neither fits. */
+static void copies_that_do_not_go_on_from_each_other_are_refused(void **state)
+{
+    struct store *s = *state;
+    struct bytebuf old_journal = { 0 }, old_snapshot = { 0 }, journal = { 0 }, snapshot = { 0 };
+
+    assert_int_equal(create(s, "/a", "one"), 0);
+    read_file(s, "registers.journal", &old_journal);
+    fill_until_compaction(s);
+    read_file(s, "registers.snapshot", &old_snapshot);
+    assert_int_equal(unlinkat(s->dirfd, "registers.snapshot", 0), 0); /* to see the next one being written */
     CLEANUP(freep) char *value = xcalloc(1, 200000);
     struct stat st;
-    assert_int_equal(create(s, "/big", ""), 0);
-    int n = 0;
-    do {
-        read_file(s, "registers.journal", &before);
-        struct register_op o = { REGISTER_SET, "/big", slice_of(value, 200000), n++, 0, 0 };
+    while (fstatat(s->dirfd, "registers.snapshot", &st, 0) < 0) {
+        struct register_op o = { REGISTER_SET, "/big", slice_of(value, 200000), REGISTER_ANY_VERSION, 0, 0 };
         assert_int_equal(multi(s, &o, 1), 0);
-    } while (fstatat(s->dirfd, "registers.snapshot", &st, 0) < 0);
+    }
     store_close(s);
+    read_file(s, "registers.journal", &journal);
+    read_file(s, "registers.snapshot", &snapshot);
 
-    write_file(s, "registers.journal", before.p, before.n);
+    write_file(s, "registers.journal", old_journal.p, old_journal.n);
+    assert_int_equal(store_open(s), -EBADMSG);
+    assert_non_null(strstr(s->err, "registers.journal ends before its snapshot does"));
+    write_file(s, "registers.journal", journal.p, journal.n);
+    write_file(s, "registers.snapshot", old_snapshot.p, old_snapshot.n);
+    assert_int_equal(store_open(s), -EBADMSG);
+    assert_non_null(strstr(s->err, "registers.snapshot is an older copy"));
+    assert_int_equal(unlinkat(s->dirfd, "registers.snapshot", 0), 0);
+    assert_int_equal(store_open(s), -EBADMSG);
+    assert_non_null(strstr(s->err, "registers.snapshot is missing"));
+
+    struct uuid other = { { 1, 2, 3 } };
+    write_file(s, "registers.journal", journal.p, journal.n);
+    register_snapshot_seal(&snapshot, &other, 1000);
+    write_file(s, "registers.snapshot", snapshot.p, snapshot.n);
+    assert_int_equal(store_open(s), -EBADMSG);
+    assert_non_null(strstr(s->err, "not of one store"));
+    bytebuf_done(&old_journal);
+    bytebuf_done(&old_snapshot);
+    bytebuf_done(&journal);
+    bytebuf_done(&snapshot);
+}
+
+/* S8. The change is refused, and so is everything after it; no clean marker vouches for what is on the disk. */
+static void a_failed_write_ends_the_store_and_the_clean_marker(void **state)
+{
+    struct store *s = *state;
+
+    store_close(s);
+    struct faulty *f = faulty_new(s->dir);
+    s->io = faulty_io(f);
+    s->clean = true;
     assert_int_equal(store_open(s), 0);
-    assert_int_equal(get(s, "/big").version, n);
-    assert_register(s, "/a", "1", 0);
-    bytebuf_done(&before);
+    assert_int_equal(create(s, "/a", "one"), 0);
+    faulty_arm(f, FAULT_ERROR, 1, EIO, 0); /* the fdatasync */
+    struct register_op b = op(REGISTER_CREATE, "/b", "refused", 0), c = op(REGISTER_CREATE, "/c", "refused", 0);
+    assert_int_equal(multi(s, &b, 1), -EIO);
+    assert_true(faulty_hit(f));
+    assert_int_equal(multi(s, &c, 1), -EIO);
+    assert_int_equal(get(s, "/a").rc, -EIO);
+    assert_int_equal(atomic_load(&s->failed), EIO);
+    assert_true(datadir_failed(s->dd));
+    store_close(s);
+    s->io = NULL;
+    s->clean = false;
+    faulty_free(f);
+    assert_int_equal(faccessat(s->dirfd, "clean-shutdown", F_OK, 0), -1);
+    assert_int_equal(store_open(s), 0);
+    assert_register(s, "/a", "one", 0);
+    assert_absent(s, "/c");
 }
 
 static void a_damaged_snapshot_or_a_missing_journal_is_refused(void **state)
@@ -630,7 +744,9 @@ int main(void)
         ONE(damage_before_sound_changes_is_refused_with_a_reason),
         ONE(a_file_that_is_no_journal_is_refused),
         ONE(a_long_journal_is_folded_into_a_snapshot),
-        ONE(a_crash_between_snapshot_and_new_journal_loses_nothing),
+        ONE(after_a_clean_stop_a_lost_tail_is_refused),
+        ONE(copies_that_do_not_go_on_from_each_other_are_refused),
+        ONE(a_failed_write_ends_the_store_and_the_clean_marker),
         ONE(a_damaged_snapshot_or_a_missing_journal_is_refused),
     };
     return RUN(tests);

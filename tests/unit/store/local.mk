@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/cleantest.h %D%/storetest.h
-UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
+UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_register_journal %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
 	%D%/test_time %D%/test_truncate
 UNIT_TESTS += %D%/test_scan
 %C%_test_clean_SOURCES = %D%/test_clean.c
@@ -33,6 +33,9 @@ UNIT_TESTS += %D%/test_scan
 %C%_test_recover_SOURCES = %D%/test_recover.c
 %C%_test_recover_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_recover_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_register_journal_SOURCES = %D%/test_register_journal.c %D%/faultyio.c %D%/faultyio.h
+%C%_test_register_journal_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_register_journal_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_retain_SOURCES = %D%/test_retain.c
 %C%_test_retain_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_retain_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
