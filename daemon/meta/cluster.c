@@ -106,10 +106,18 @@ int cluster_start(struct cluster *c, char *err, size_t err_size)
     return rc;
 }
 
+struct stop_call {
+    struct cluster *cluster;
+    sem_t idle;
+};
+
+/* Meta loop, which alone looks at `idle`. */
 static void stop_begin(void *arg)
 {
-    struct cluster *c = arg;
+    struct stop_call *call = arg;
+    struct cluster *c = call->cluster;
 
+    c->idle = &call->idle;
     c->stopping = true;
     for (size_t i = 0; i < ARRAY_LEN(c->watches); i++)
         if (c->watches[i] != NULL)
@@ -121,11 +129,10 @@ void cluster_stop(struct cluster *c)
 {
     if (c == NULL)
         return;
-    sem_t idle;
-    sem_init(&idle, 0, 0);
-    c->idle = &idle;
-    broker_call(c->loop, stop_begin, c);
-    while (sem_wait(&idle) < 0)
+    struct stop_call call = { .cluster = c };
+    sem_init(&call.idle, 0, 0);
+    broker_call(c->loop, stop_begin, &call);
+    while (sem_wait(&call.idle) < 0)
         ;
-    sem_destroy(&idle);
+    sem_destroy(&call.idle);
 }
