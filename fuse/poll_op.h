@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * poll(2), select(2) and epoll(7) on files whose reads wait. The kernel asks what is ready now, and leaves a
- * handle through which it is told once that there is more. Rules: E1: a poll says nothing about what was
- * read; only reading on does. E2: a signal ends a poll at once, with nothing ready. E3: an open file keeps
- * one handle, the newest, until it was used or the file is closed, also when it was readable: who waits for
- * edges is not asked again before the next one. Loop's thread.
+ * handle through which it is told once that there is more. Loop's thread. Rules:
+ *   E1  A poll says nothing about what was read; only reading on does.
+ *   E2  A signal ends a poll at once, with nothing ready.
+ *   E3  An open file keeps one handle, the newest, until it was used or the file is closed, also when it was readable:
+ *       who waits for edges is not asked again before the next one.
  */
 #ifndef KLOG_FUSE_POLL_OP_H
 #define KLOG_FUSE_POLL_OP_H

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading as a consumer group: as/G/pN and what follow/ makes of it. Rules:
- * A1: byte 0 of an open file is the record at the committed position. A2: a read at position X says that
- * every record which ends at or before X has been dealt with, and nothing else says so; closing does not. A3:
- * what was said is committed at most once a second, before the read that tells the end of file is answered,
- * and after the close. A4: one open file a group and partition on a mount. Who opens it next waits for the
- * last one's commit, and a second for it to be closed: what a killed shell had started may live on for a
- * moment and still has it open. A5: a commit that is refused is told by the next read. A6: no line is handed
- * out on knowledge older than two seconds that the group has no members; once it has some, as/G/pN is over
- * for good, since they may have moved the position. Loop's thread.
+ * Reading as a consumer group: as/G/pN and what follow/ makes of it. Loop's thread. Rules:
+ *   A1  Byte 0 of an open file is the record at the committed position.
+ *   A2  A read at position X says that every record which ends at or before X has been dealt with, and nothing else
+ *       says so; closing does not.
+ *   A3  What was said is committed at most once a second, before the read that tells the end of file is answered, and
+ *       after the close.
+ *   A4  One open file a group and partition on a mount. Who opens it next waits for the last one's commit, and a second
+ *       for it to be closed: what a killed shell had started may live on for a moment and still has it open.
+ *   A5  A commit that is refused is told by the next read.
+ *   A6  No line is handed out on knowledge older than two seconds that the group has no members; once it has some,
+ *       as/G/pN is over for good, since they may have moved the position.
  */
 #ifndef KLOG_FUSE_READER_H
 #define KLOG_FUSE_READER_H

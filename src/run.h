@@ -8,13 +8,14 @@
  *   run_part.c     one partition: a state machine from one commit to the next
  *   run_fetch.c    where its records come from
  *   run_batch.c    what COMMAND is given, and where that goes when it refuses it
- *   run_child.c      one process of COMMAND
+ *   run_child.c    one process of COMMAND
  *
  * Rules:
- *   W1  Of a partition one batch at a time is dealt with, and the next one is begun only when the position
- * after it is committed: whatever is killed, that batch alone comes again. W2  A position is committed only
- * when COMMAND exited 0 after it was given every record before it, or when those were written to the dead
- * letters: nothing is skipped. W3  Partitions are given back only when nothing of theirs is being dealt with.
+ *   W1  Of a partition one batch at a time is dealt with, and the next one is begun only when the position after it
+ *       is committed: whatever is killed, that batch alone comes again.
+ *   W2  A position is committed only when COMMAND exited 0 after it was given every record before it, or when those
+ *       were written to the dead letters: nothing is skipped.
+ *   W3  Partitions are given back only when nothing of theirs is being dealt with.
  */
 #ifndef KLOG_SRC_RUN_H
 #define KLOG_SRC_RUN_H

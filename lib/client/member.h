@@ -6,11 +6,13 @@
  * client's loop; one struct member per group and membership.
  *
  * Rules that owners may rely on:
- *   M1  Between `assigned` and the answer to `revoked` no other member was given these partitions, unless
- * this one was silent for its session time-out. M2  A commit carries the generation in which it was made:
- * after another member may have read on, it is refused, never stored. M3  Commits reach the coordinator one
- * request at a time, in the order they were made, so a position never goes back by a retry. M4  Callbacks
- * come from the loop, never from inside a function of this header.
+ *   M1  Between `assigned` and the answer to `revoked` no other member was given these partitions, unless this one
+ *       was silent for its session time-out.
+ *   M2  A commit carries the generation in which it was made: after another member may have read on, it is refused,
+ *       never stored.
+ *   M3  Commits reach the coordinator one request at a time, in the order they were made, so a position never goes
+ *       back by a retry.
+ *   M4  Callbacks come from the loop, never from inside a function of this header.
  */
 #ifndef KLOG_CLIENT_MEMBER_H
 #define KLOG_CLIENT_MEMBER_H
