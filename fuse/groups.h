@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consumer groups as a topic's .groups/ shows them: G1: a group is there as long as it has a position in the
- * topic. G2: nothing that only looks joins a group or moves a position. G3: while the group has members, its
- * positions are theirs: whoever else would move them gets EBUSY, from the broker's own refusal; while as/G/pN
- * is open on this mount, its position is the reader's. Loop's thread.
+ * Consumer groups as a topic's .groups/ shows them. Loop's thread.
+ *   G1  A group is there as long as it has a position in the topic.
+ *   G2  Nothing that only looks joins a group or moves a position.
+ *   G3  While the group has members, its positions are theirs: whoever else would move them gets EBUSY, from the
+ *       broker's own refusal; while as/G/pN is open on this mount, its position is the reader's.
  */
 #ifndef KLOG_FUSE_GROUPS_H
 #define KLOG_FUSE_GROUPS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A kernel request that is answered later. Loop's thread only. Rules:
- * Q1: every request is answered exactly once, whatever happens to what it waits for: the result, a time-out,
- * an interrupt and the end of the mount all come here, the first answers, the others find it answered. Q2: an
- * interrupted request is answered soon, while what was begun for it goes on and ends by its own deadline; so
- * nobody in the kernel ever waits unkillably. Q3: soon is not at once. The kernel does not say whether the
- * signal kills or a handler returns from it, and no program expects EINTR of stat() or of reading a file (the
- * kernel passes it on whatever SA_RESTART says): who asks for what takes a round trip gets its answer. Only
- * who may wait for ever (streams) is interrupted at once.
+ *   Q1  Every request is answered exactly once, whatever happens to what it waits for: the result, a time-out, an
+ *       interrupt and the end of the mount all come here, the first answers, the others find it answered.
+ *   Q2  An interrupted request is answered soon, while what was begun for it goes on and ends by its own deadline; so
+ *       nobody in the kernel ever waits unkillably.
+ *   Q3  Soon is not at once. The kernel does not say whether the signal kills or a handler returns from it, and no
+ *       program expects EINTR of stat() or of reading a file (the kernel passes it on whatever SA_RESTART says): who
+ *       asks for what takes a round trip gets its answer. Only who may wait for ever (streams) is interrupted at once.
  */
 #ifndef KLOG_FUSE_REQUEST_H
 #define KLOG_FUSE_REQUEST_H

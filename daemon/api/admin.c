@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See admin.h. */
+/*
+ * See admin.h. On the session's loop, all of it: the cluster answers each change with a task on that loop.
+ *
+ * A struct admin lives while changes are out that point to it (n_refs), longer than its request, which is freed by
+ * the one answer: when every item has its result, when time is up, or when the broker stops. What ends after that
+ * finds `answered` and is dropped; the change itself goes on. n_left counts one for admin_begin(), so that no item
+ * can answer before admin_wait() says that all have been given.
+ */
 #include "daemon/api/admin.h"
 
 #include <string.h>

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the groups' state machines ask of the world, and the requests that wait for them. */
+/*
+ * What the groups' state machines ask of the world (struct group_env): the wall clock, answers, records; and the
+ * requests that wait for a group, each as a struct group_waiter.
+ *
+ * The functions of the environment run under the shard's lock, on whichever thread is in the group, and must not
+ * block: a record is handed to group_write() and comes back through on_persisted(), an answer is encoded into the
+ * waiter's own arena and sent on the request's loop by its task. So a waiter outlives its request: when the client
+ * has gone, waiter_cancel() takes the request away on the loop, and the answer goes nowhere. Each waiter is
+ * answered exactly once (G5) and is freed by that answer alone.
+ */
 #include <stdlib.h>
 
 #include "daemon/broker.h"

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of a group and their instance ids. */
+/*
+ * The members of a group: the table by member id, the table of static ones by instance id, what each offers as
+ * protocols, its assignment, its session. Pure; under the shard's lock.
+ *
+ * A static member is in both tables, and the two are changed together, here alone. Whoever removes a member has
+ * answered what it had parked (G5). The group's leader is a member (G3): when the leader goes another takes its
+ * place, and one that comes back under a new id stays the leader. A member that has not been answered yet (is_new)
+ * has no session that could end. Knows neither rebalances nor what is durable.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Member ids handed out by MEMBER_ID_REQUIRED whose member has not come back yet (KIP-394). They hold up a
- * rebalance, so that the member takes part in it, and expire after its session time-out. */
+/*
+ * Member ids handed out by MEMBER_ID_REQUIRED whose member has not come back yet (KIP-394). Pure; under the shard's
+ * lock.
+ *
+ * They hold up a rebalance, so that the member takes part in it, and expire after its session time-out. An id leaves
+ * the table when its member joins with it, leaves, or is late. Nothing here is durable: after a restart such a member
+ * is unknown, and asks for an id again.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the start of a rebalance to the answers of the joins. */
+/*
+ * From the start of a rebalance to the answers of the joins. Pure; under the shard's lock.
+ *
+ * group_prepare() begins one. It is over when every member has a join parked and nobody who was just given an id is
+ * missing (group_try_complete_join), or when the longest rebalance time-out of the members is over
+ * (group_rebalance_tick); an empty group's first one waits the initial delay besides, and again for each time
+ * somebody came in it (KIP-134), never longer than the time-out. Who has not come back is dropped, static members
+ * are not (KIP-345). Then the generation grows by one, a protocol that all offer is chosen, and each parked join has
+ * its answer. A member joins twice: the later join takes the earlier one's place, which is answered.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cluster_start.h. Main thread. */
+/*
+ * The first round of the cluster: base registers, identity, this broker's registration, a new leader epoch for each
+ * partition that it leads, then every topic's registers and logs. Main thread, which may block; open_all() and
+ * publish_all() run on the meta loop by broker_call().
+ *
+ * The order is the promise. Epochs are raised before a log is opened, so that no batch is written in the epoch of an
+ * earlier life; the topics are published when every one of the registers is there, so that no client sees a part. A
+ * log that is newer than the registers (they were lost, or lag) raises its partition's epoch above its own. What a
+ * failed start has taken is given back by cluster_starter_done().
+ */
 #include "daemon/meta/cluster_start.h"
 
 #include <errno.h>

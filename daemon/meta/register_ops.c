@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of register operations that own what they point to. One thread at a time. */
+/*
+ * Lists of register operations that own what they point to: paths and values are taken over by ops_add() and freed
+ * by ops_done(), so that a change can be kept until it was written, and taken back if it has to be. One thread at
+ * a time. Knows nothing of what the operations mean.
+ */
 #include <stdio.h>
 #include <string.h>
 

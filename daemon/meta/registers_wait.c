@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The register store for threads that may block: asks, and waits for the loop's callback. */
+/*
+ * The register store for threads that may block: asks, and waits for the answer.
+ *
+ * The answer's callback runs on the meta loop and only copies what it is given into the waiter, which lives on the
+ * stack of the thread that asked. So none of these may be called on that loop, which would wait for itself: workers
+ * call them, and the main thread while it starts. What is returned is the caller's, also the list of names.
+ */
 #include <errno.h>
 #include <semaphore.h>
 

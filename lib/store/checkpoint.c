@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of partition.checkpoint; see checkpoint.h. Pure: plog_checkpoint.c reads and writes the file.
+ *
+ * Bytes come from the disk and are judged here: magic, version, length, checksum, and that the numbers can be true
+ * together. What is not understood is no checkpoint, and never an error: it is a claim that may be missing (S4).
+ */
 #include "lib/store/checkpoint.h"
 
 #include <string.h>

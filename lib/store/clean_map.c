@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See clean_map.h: an open hash with linear probing over fixed slots, filled to LOAD_PERCENT at most, so that a look
+ * ends. A slot keeps the 128-bit SipHash-2-4 of the key under a random key of this map, and offset + 1; 0 is an empty
+ * one. Two keys are taken for one only if their hashes meet, which nobody can make happen without that random key.
+ */
 #include "lib/store/clean_map.h"
 
 #include <endian.h>

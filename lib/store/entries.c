@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See entries.h. An entry is in the file (below n_file) or in the tail (the ENTRIES_TAIL newest, n_file to n);
+ * entries_write() appends the tail and empties it. A full tail drops what is added: the index becomes sparser, which
+ * costs a longer scan and nothing else. Look-ups go by bisection, reading single entries until one window holds all
+ * that are left.
+ *
+ * Writing and reading may wait for the disk and are done without mu; what they learn is put in place under it.
+ */
 #include "lib/store/entries.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The real disk, one function a system call; and what the store does with several of them, on whatever table.
+ *
+ * Every function answers -errno and retries EINTR. Large writes go out in pieces of WRITE_MAX_BYTES. io_replace_file
+ * is rule S6: whoever reads the name finds the old content or the new one, whole, also after a power cut. Any
+ * thread; keeps nothing.
+ */
 #include "lib/store/io.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See segfile.h. `mu` of the cache is a leaf: nothing is called under it but open and close.
+ *
+ * A file is in one of three places: pinned (or dirty), and then its descriptor stays; idle, in the list, and then it
+ * may be closed at any time; closed. settle_locked() alone decides which when the last pin goes. A file that was
+ * unlinked is closed as soon as nobody has it pinned, and one that is dirty never is before it was flushed (S8).
+ * The count of open files may pass the limit only by files that are pinned or dirty.
+ */
 #include "lib/store/segfile.h"
 
 #include <errno.h>
