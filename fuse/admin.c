@@ -252,8 +252,8 @@ void admin_create(struct mount *m, struct node *parent, const char *name, fuse_r
         fuse_reply_err(req, EPERM);
         return;
     }
-    if (p >= PARTITIONS_MAX) {
-        fuse_reply_err(req, EINVAL);
+    if (p >= PARTITIONS_MAX || parent->topic->gone) {
+        fuse_reply_err(req, p >= PARTITIONS_MAX ? EINVAL : ESTALE);
         return;
     }
     struct admin_op *op = admin_begin(m, parent, name, req);

@@ -97,6 +97,7 @@ struct config_set {
     struct bytebuf rest; /* the new tail */
     struct arena arena;
     struct client_call call;
+    struct topics_wait metadata;
     struct incremental_alter_configs_request body;
     struct incremental_alter_configs_request_resources resource;
 };
@@ -179,6 +180,19 @@ static bool config_add_lines(struct config_set *s, const char *p, size_t n)
     return true;
 }
 
+/* The request names the topic, and another one may have got the name. */
+static void on_config_sure(struct topics_wait *w, int rc)
+{
+    struct config_set *s = container_of(w, struct config_set, metadata);
+    if (rc == 0 && !s->h->node->topic->gone) {
+        client_call(s->h->mount->client, &s->call);
+        return;
+    }
+    s->h->app.tail.n = 0;
+    request_err(&s->r, rc == 0 || rc == -ENOENT ? ESTALE : pfile_errno(rc));
+    config_set_free(s);
+}
+
 /* Sends the changes that `text` (whole lines) asks for and answers the request. */
 static void config_apply(struct handle *h, fuse_req_t req, const char *text, size_t n, size_t size,
                          const char *rest, size_t rest_n)
@@ -210,7 +224,8 @@ static void config_apply(struct handle *h, fuse_req_t req, const char *text, siz
                                     .deadline_ms = mount_deadline_ms(m),
                                     .cb = on_config_set,
                                     .user = s };
-    client_call(m->client, &s->call);
+    s->metadata.cb = on_config_sure;
+    topics_ask(m, &s->metadata, h->node->topic->name, 0);
 }
 
 static void config_write(struct handle *h, fuse_req_t req, const char *buf, size_t size,

@@ -122,7 +122,10 @@ static size_t add_plain(struct mount *m, const struct node *dir, const struct di
                         char *buf, size_t room, off_t next)
 {
     struct stat st = { .st_mode = node_kind_is_dir(e->kind) ? S_IFDIR : S_IFREG };
-    st.st_ino = is_dot(e) ? dir->ino : node_ino_of(m, dir, e->name, e->topic);
+    if (is_dot(e))
+        node_fill_stat(m, dir, &st);
+    else
+        st.st_ino = node_ino_of(m, dir, e->name, e->topic, e->partition);
     return fuse_add_direntry(req, buf, room, e->name, &st, next);
 }
 

@@ -6,6 +6,7 @@
 #include "fuse/fuse_api.h"
 #include "fuse/groups.h"
 #include "fuse/node.h"
+#include "fuse/pfile.h"
 #include "fuse/topics.h"
 
 struct handle;
@@ -23,6 +24,8 @@ struct lookup {
     int64_t max_age_ms;
     struct topics_wait metadata;
     struct group_ask ask;
+    struct pfile *file; /* of which the ends are asked for; owned reference */
+    struct ends_wait ends;
 };
 /* max_age_ms: how old the metadata may be. cb may run before this returns. */
 void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const char *name,

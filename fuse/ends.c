@@ -68,6 +68,7 @@ void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns)
     f->ends = *e;
     f->ends_known = true;
     f->ends_ns = asked_ns;
+    f->key.topic->sure_ns = MAX(f->key.topic->sure_ns, asked_ns);
 }
 
 static void item_answer(struct ends_item *it, int rc)
@@ -101,7 +102,9 @@ static void on_partition(void *arg, struct pfile *f, enum kerr err, const struct
 {
     struct ends_call *c = arg;
     struct ends_item *it = item_of(c, f);
-    if (err == KERR_NONE) {
+    if (err == KERR_NONE && (f->check != NULL || (c->sent_ns >= f->ends_ns && ends_are_doubtful(f, e)))) {
+        ends_check(f, e, c->sent_ns, &it->waiting);
+    } else if (err == KERR_NONE) {
         ends_set(f, e, c->sent_ns);
         item_answer(it, 0);
     } else if (kerr_retriable(err) && c->n > 1) {
@@ -111,7 +114,8 @@ static void on_partition(void *arg, struct pfile *f, enum kerr err, const struct
         STAILQ_CONCAT(&again->waiting, &it->waiting);
         ends_send(c->mount, again, 1, -1);
     } else {
-        item_answer(it, err == KERR_UNKNOWN_TOPIC_OR_PARTITION ? -ENOENT : -kerr_errno(err));
+        bool gone = err == KERR_UNKNOWN_TOPIC_OR_PARTITION || err == KERR_UNKNOWN_TOPIC_ID;
+        item_answer(it, gone ? -ENOENT : -kerr_errno(err));
     }
 }
 
@@ -137,8 +141,10 @@ static void on_stat(struct client_call *call, int rc, enum kerr err, int16_t ver
         rc = -kerr_errno(resp->error_code);
     else if (rc == 0)
         stat_each(resp, c->files, c->n, on_partition, c);
-    else if (rc == -ETIMEDOUT && err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+    else if (rc == -ETIMEDOUT && (err == KERR_UNKNOWN_TOPIC_OR_PARTITION || err == KERR_UNKNOWN_TOPIC_ID))
         rc = -ENOENT;
+    if (rc == -ENOENT)
+        topic_judge(c->files[0]->key.topic);
     ends_call_free(c, rc == 0 ? -EIO : rc);
 }
 

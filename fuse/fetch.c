@@ -20,7 +20,7 @@ enum { FIND_BY_POSITION, FIND_BY_OFFSET }; /* KlogFindText's `by` */
 LIST_HEAD(fetch_wait_list, fetch_wait);
 
 struct fetch {
-    struct pfile *file; /* owned reference */
+    struct ptext *text; /* owned reference, and one on its file */
     int64_t at;         /* asked for: text position */
     int64_t start;      /* text position of `offset` */
     int64_t offset;
@@ -28,7 +28,9 @@ struct fetch {
     int64_t until; /* text position up to which reading ahead goes on from here */
     int steps;
     int64_t deadline_ms;
-    int64_t era; /* of its positions */
+    int moves;     /* the text's: its positions are of the same making */
+    int32_t epoch; /* of the leader whose log it reads */
+    int64_t hole_end;
     struct fetch_wait_list waiting;
     LIST_ENTRY(fetch) link;
     struct client_fetch fetch;
@@ -45,22 +47,26 @@ static void fetch_done(struct fetch *x, int rc)
 {
     struct fetch_wait *w;
     LIST_REMOVE(x, link);
-    if (rc == 0 && x->until > x->start)
-        fetch_ahead(x->file, x->start, x->until, x->max_bytes);
+    struct pfile *f = x->text->file;
+    if (rc == 0 && x->until > x->start && x->hole_end == 0)
+        fetch_ahead(x->text, x->start, x->until, x->max_bytes);
     while ((w = LIST_FIRST(&x->waiting)) != NULL) {
         LIST_REMOVE(w, link);
+        w->hole_end = x->hole_end;
         w->cb(w, rc);
     }
-    pfile_unref(x->file);
+    ptext_unref(x->text);
+    pfile_unref(f);
     bytebuf_done(&x->held);
     free(x);
 }
 
 static int rc_of_kerr(enum kerr err)
 {
-    if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+    if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION || err == KERR_UNKNOWN_TOPIC_ID)
         return -ENOENT;
-    return err == KERR_OFFSET_OUT_OF_RANGE || err == KERR_POSITION_OUT_OF_RANGE ? -ERANGE : -kerr_errno(err);
+    bool old_ends = err == KERR_OFFSET_OUT_OF_RANGE || err == KERR_POSITION_OUT_OF_RANGE || err == KERR_FENCED_LEADER_EPOCH;
+    return old_ends ? -ERANGE : -kerr_errno(err);
 }
 
 /* ---- fetch ---- */
@@ -70,7 +76,7 @@ static bool fetch_step_over_known(struct fetch *x)
 {
     const struct chunk *k;
     bool moved = false;
-    while ((k = chunk_find(&x->file->mount->texts, &x->file->chunks, x->start)) != NULL) {
+    while ((k = chunk_find(&x->text->file->mount->texts, &x->text->chunks, x->start)) != NULL) {
         x->start = chunk_end(k);
         x->offset = k->next_offset;
         moved = true;
@@ -83,7 +89,7 @@ static bool fetch_step_over_known(struct fetch *x)
 static void fetch_hold(struct fetch *x, struct slice batches, int64_t limit)
 {
     x->held.n = 0;
-    int rc = text_render(&x->file->mount->texts.iter, batches, x->offset, limit, &x->held, &x->held_next);
+    int rc = text_render(&x->text->file->mount->texts.iter, batches, x->offset, limit, &x->held, &x->held_next);
     if (rc != 0 && x->held.n == 0)
         fetch_done(x, rc);
     else
@@ -92,7 +98,7 @@ static void fetch_hold(struct fetch *x, struct slice batches, int64_t limit)
 
 static void fetch_keep(struct fetch *x, const struct client_fetched *got)
 {
-    struct pfile *f = x->file;
+    struct ptext *t = x->text;
     int64_t limit = got->last_stable_offset >= 0 ? got->last_stable_offset : got->high_watermark;
     int64_t next = x->offset;
     if (fetch_step_over_known(x)) { /* another fetch was faster */
@@ -103,11 +109,17 @@ static void fetch_keep(struct fetch *x, const struct client_fetched *got)
         fetch_hold(x, got->batches, limit);
         return;
     }
-    int rc = chunk_add(&f->mount->texts, &f->chunks, x->start, x->offset, limit, got->batches, &next);
+    int rc = chunk_add(&t->file->mount->texts, &t->chunks, x->start, x->offset, limit, got->batches, &next);
     if (rc == 1) /* nothing but markers, or the ends promised text that the log does not give */
         fetch_hold(x, got->batches, limit);
     else
         fetch_done(x, rc);
+}
+
+/* All files may have been closed meanwhile and the next opened after compaction; or the log lost its tail. */
+static bool fetch_still_fits(const struct fetch *x)
+{
+    return x->moves == x->text->moves && x->epoch == x->text->file->ends.leader_epoch;
 }
 
 static void on_fetched(struct client_fetch *cf, int rc, const struct client_fetched *got)
@@ -115,8 +127,8 @@ static void on_fetched(struct client_fetch *cf, int rc, const struct client_fetc
     struct fetch *x = cf->user;
     if (rc == 0)
         rc = rc_of_kerr(got->err);
-    if (rc == 0 && x->era != x->file->chunks_era)
-        rc = -ERANGE; /* all files were closed meanwhile, and the next was opened in another era */
+    if (rc == 0 && !fetch_still_fits(x))
+        rc = -ERANGE;
     if (rc != 0)
         fetch_done(x, rc);
     else
@@ -130,15 +142,18 @@ static void fetch_send(struct fetch *x)
         fetch_done(x, 0);
         return;
     }
-    x->fetch = (struct client_fetch){ .topic = pfile_topic(x->file),
-                                      .topic_id = x->file->key.topic->id,
-                                      .partition = pfile_partition(x->file),
+    struct pfile *f = x->text->file;
+    x->fetch = (struct client_fetch){ .topic = pfile_topic(f),
+                                      .topic_id = f->key.topic->id,
+                                      .partition = pfile_partition(f),
+                                      .fenced = true,
+                                      .leader_epoch = x->epoch,
                                       .offset = x->offset,
                                       .max_bytes = x->max_bytes,
                                       .deadline_ms = x->deadline_ms,
                                       .cb = on_fetched,
                                       .user = x };
-    client_fetch(x->file->mount->client, &x->fetch);
+    client_fetch(f->mount->client, &x->fetch);
 }
 
 /* ---- find ---- */
@@ -148,14 +163,15 @@ static enum kerr judge_find(struct client_call *call, int16_t version, const voi
     const struct klog_find_text_response *resp = response;
     (void)call;
     (void)version;
-    return resp->error_code == KERR_CORRUPT_MESSAGE ? KERR_NONE : resp->error_code; /* it stays damaged */
+    bool final = resp->error_code == KERR_FENCED_LEADER_EPOCH || resp->error_code == KERR_CORRUPT_MESSAGE; /* it stays so */
+    return final ? KERR_NONE : (enum kerr)resp->error_code;
 }
 
 static void on_found(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
 {
     struct fetch *x = call->user;
     const struct klog_find_text_response *resp = response;
-    const struct ends *e = &x->file->ends;
+    const struct ends *e = &x->text->file->ends;
     (void)err;
     (void)version;
     if (rc == 0)
@@ -179,16 +195,18 @@ typedef void found_fn(struct client_call *call, int rc, enum kerr err, int16_t v
 
 static void find_ask(struct fetch *x, int8_t by, int64_t value, found_fn *cb)
 {
+    struct pfile *f = x->text->file;
     wire_defaults(&wire_klog_find_text_request, &x->find_body);
-    x->find_body.topic = kstr_of(pfile_topic(x->file));
-    x->find_body.topic_id = x->file->key.topic->id;
-    x->find_body.partition = pfile_partition(x->file);
+    x->find_body.topic = kstr_of(pfile_topic(f));
+    x->find_body.topic_id = f->key.topic->id;
+    x->find_body.partition = pfile_partition(f);
+    x->find_body.current_leader_epoch = x->epoch;
     x->find_body.by = by;
     x->find_body.value = value;
     x->find = (struct client_call){ .target = TARGET_LEADER,
-                                    .topic = pfile_topic(x->file),
-                                    .topic_id = x->file->key.topic->id,
-                                    .partition = pfile_partition(x->file),
+                                    .topic = pfile_topic(f),
+                                    .topic_id = f->key.topic->id,
+                                    .partition = pfile_partition(f),
                                     .request = &wire_klog_find_text_request,
                                     .body = &x->find_body,
                                     .max_version = -1,
@@ -196,7 +214,7 @@ static void find_ask(struct fetch *x, int8_t by, int64_t value, found_fn *cb)
                                     .judge = judge_find,
                                     .cb = cb,
                                     .user = x };
-    client_call(x->file->mount->client, &x->find);
+    client_call(f->mount->client, &x->find);
 }
 
 static void find_send(struct fetch *x)
@@ -248,17 +266,19 @@ static void fetch_skip_textless(struct fetch *x)
 /* It ends at `end`. Its place is known from its end, since what is behind keeps its positions. */
 static void fetch_place(struct fetch *x, int64_t end)
 {
-    struct pfile *f = x->file;
+    struct ptext *t = x->text;
     int64_t start = end - (int64_t)x->held.n;
     if (start < x->start) {
         fetch_retry(x);
-    } else if (start > x->start && !chunk_set_hole(&f->chunks, x->start, start)) {
-        fetch_done(x, -ERANGE); /* without a chunk in front there is nobody who could be told: old ends */
+    } else if (x->start < x->at && start > x->start) {
+        fetch_done(x, -EBADMSG); /* what the reader has of this line, or had before it, was moved or is gone */
     } else if (start == x->start && x->held.n == 0) {
         fetch_skip_textless(x);
     } else {
+        if (start > x->start && !chunk_set_hole(&t->chunks, x->start, start))
+            x->hole_end = start; /* there is no chunk in front: those who wait are told */
         if (x->held.n > 0)
-            chunk_put(&f->mount->texts, &f->chunks, start, x->offset, x->held_next, &x->held);
+            chunk_put(&t->file->mount->texts, &t->chunks, start, x->offset, x->held_next, &x->held);
         fetch_done(x, 0);
     }
 }
@@ -271,7 +291,7 @@ static void on_placed(struct client_call *call, int rc, enum kerr err, int16_t v
     (void)version;
     if (rc == 0)
         rc = rc_of_kerr(resp->error_code);
-    if (rc == 0 && x->era != x->file->chunks_era)
+    if (rc == 0 && !fetch_still_fits(x))
         rc = -ERANGE;
     if (rc != 0)
         fetch_done(x, rc);
@@ -288,77 +308,99 @@ static void place_send(struct fetch *x)
 
 /* ---- the two together ---- */
 
-bool fetch_goes_on(struct pfile *f, int64_t at)
+static bool edge_holds(const struct ptext *t, int64_t at, struct text_edge edge)
 {
-    const struct chunk *before = chunk_before(&f->chunks, at);
-    return before != NULL && before->next_offset >= f->ends.start_offset;
+    return edge.at >= 0 && edge.at <= at && edge.offset >= t->file->ends.start_offset;
 }
 
-/* The offset at a position, without asking. */
-static bool offset_known(struct pfile *f, int64_t at, int64_t *ret)
+bool fetch_goes_on(struct ptext *t, int64_t at, struct text_edge edge)
 {
-    if (fetch_goes_on(f, at))
-        *ret = chunk_before(&f->chunks, at)->next_offset;
-    else if (at == f->ends.start_text)
-        *ret = f->ends.start_offset;
-    else
+    const struct chunk *before = chunk_before(&t->chunks, at);
+    return (before != NULL && before->next_offset >= t->file->ends.start_offset) || edge_holds(t, at, edge);
+}
+
+struct text_edge fetch_edge(struct ptext *t, int64_t at)
+{
+    const struct chunk *k = chunk_before(&t->chunks, at);
+    if (k != NULL)
+        return (struct text_edge){ at, k->next_offset };
+    k = chunk_find(&t->file->mount->texts, &t->chunks, at);
+    return k != NULL ? (struct text_edge){ k->start, k->first_offset } : TEXT_EDGE_NONE;
+}
+
+/* Where to fetch from, without asking. */
+static bool place_known(struct ptext *t, int64_t at, struct text_edge edge, struct fetch *x)
+{
+    const struct pfile *f = t->file;
+    const struct chunk *before = chunk_before(&t->chunks, at);
+    if (before != NULL && before->next_offset >= f->ends.start_offset) {
+        x->offset = before->next_offset;
+    } else if (at == f->ends.start_text && t->moves == f->moves) {
+        x->offset = f->ends.start_offset;
+    } else if (edge_holds(t, at, edge)) {
+        x->start = edge.at;
+        x->offset = edge.offset;
+    } else {
         return false;
+    }
     return true;
 }
 
-static struct fetch *fetch_at(struct pfile *f, int64_t at)
+static struct fetch *fetch_at(struct ptext *t, int64_t at)
 {
     struct fetch *x;
-    LIST_FOREACH (x, &f->fetches, link) {
-        if (x->at == at && x->era == f->chunks_era)
+    LIST_FOREACH (x, &t->fetches, link) {
+        if (x->at == at && fetch_still_fits(x))
             return x;
     }
     return NULL;
 }
 
 /* The one fetch for a place; *ret_new: it was not there yet, and has to be begun. */
-static struct fetch *fetch_for(struct pfile *f, int64_t at, int32_t max_bytes, bool *ret_new)
+static struct fetch *fetch_for(struct ptext *t, int64_t at, int32_t max_bytes, bool *ret_new)
 {
-    struct fetch *x = fetch_at(f, at);
+    struct fetch *x = fetch_at(t, at);
     *ret_new = x == NULL;
     if (x != NULL)
         return x;
     x = xcalloc(1, sizeof *x);
-    x->file = pfile_ref(f);
+    x->text = ptext_ref(t);
+    pfile_ref(t->file);
     x->at = x->start = at;
     x->max_bytes = max_bytes;
-    x->era = f->chunks_era;
-    x->deadline_ms = mount_deadline_ms(f->mount);
+    x->moves = t->moves;
+    x->epoch = t->file->ends.leader_epoch;
+    x->deadline_ms = mount_deadline_ms(t->file->mount);
     LIST_INIT(&x->waiting);
-    LIST_INSERT_HEAD(&f->fetches, x, link);
+    LIST_INSERT_HEAD(&t->fetches, x, link);
     return x;
 }
 
-static void fetch_begin(struct fetch *x)
+static void fetch_begin(struct fetch *x, struct text_edge edge)
 {
-    if (offset_known(x->file, x->at, &x->offset))
+    if (place_known(x->text, x->at, edge, x))
         fetch_send(x);
     else
         find_send(x);
 }
 
-void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w)
+void fetch_text(struct ptext *t, int64_t at, struct text_edge edge, int32_t max_bytes, struct fetch_wait *w)
 {
     bool is_new;
-    struct fetch *x = fetch_for(f, at, max_bytes, &is_new);
+    struct fetch *x = fetch_for(t, at, max_bytes, &is_new);
     LIST_INSERT_HEAD(&x->waiting, w, link);
     if (is_new)
-        fetch_begin(x);
+        fetch_begin(x, edge);
 }
 
 /* The first position from `at` on that is not here. */
-static int64_t first_missing(struct pfile *f, int64_t at, int64_t until)
+static int64_t first_missing(struct ptext *t, int64_t at, int64_t until)
 {
     const struct chunk *k;
     while (at < until) {
-        if ((k = chunk_find(&f->mount->texts, &f->chunks, at)) != NULL)
+        if ((k = chunk_find(&t->file->mount->texts, &t->chunks, at)) != NULL)
             at = chunk_end(k);
-        int64_t to = chunk_hole_end(&f->chunks, at);
+        int64_t to = chunk_hole_end(&t->chunks, at);
         if (k == NULL && to == at)
             break;
         at = to;
@@ -366,14 +408,15 @@ static int64_t first_missing(struct pfile *f, int64_t at, int64_t until)
     return at;
 }
 
-void fetch_ahead(struct pfile *f, int64_t at, int64_t until, int32_t max_bytes)
+void fetch_ahead(struct ptext *t, int64_t at, int64_t until, int32_t max_bytes)
 {
+    const struct pfile *f = t->file;
     bool is_new;
-    at = first_missing(f, at, until);
-    if (at >= MIN(until, f->ends.end_text) || at < f->ends.start_text)
+    at = first_missing(t, at, until);
+    if (at >= MIN(until, f->ends.end_text) || at < f->ends.start_text || f->key.topic->gone || !ptext_is_sure(t, at))
         return;
-    struct fetch *x = fetch_for(f, at, max_bytes, &is_new);
+    struct fetch *x = fetch_for(t, at, max_bytes, &is_new);
     x->until = MAX(x->until, until);
     if (is_new)
-        fetch_begin(x);
+        fetch_begin(x, TEXT_EDGE_NONE);
 }

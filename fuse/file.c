@@ -48,13 +48,30 @@ struct handle *handle_new(struct mount *m, struct node *n, int flags)
     h->node = node_ref(n);
     h->refs = 1;
     h->flags = flags;
-    h->at = -1;
+    h->at = h->next_at = -1;
+    h->edge = TEXT_EDGE_NONE;
     LIST_INIT(&h->app.on_way);
     LIST_INIT(&h->app.waiting);
     LIST_INSERT_HEAD(&m->handles, h, open_link);
-    if (n->pfile != NULL)
-        pfile_opened(n->pfile);
+    if (n->kind == NODE_PARTITION)
+        h->ptext = ptext_ref(node_text(n));
+    else if (n->kind == NODE_STREAM)
+        h->ptext = ptext_ref(ptext_now(n->pfile));
+    h->holds = n->kind == NODE_PARTITION && (flags & O_ACCMODE) != O_WRONLY;
+    if (h->holds)
+        ptext_opened(h->ptext);
     return h;
+}
+
+void handle_renew_text(struct handle *h)
+{
+    struct ptext *old = h->ptext, *now;
+    if (old->based || (now = node_text(h->node)) == old)
+        return;
+    ptext_opened(now);
+    h->ptext = ptext_ref(now);
+    ptext_closed(old);
+    ptext_unref(old);
 }
 
 struct handle *handle_ref(struct handle *h)
@@ -74,6 +91,8 @@ void handle_unref(struct handle *h)
     bytebuf_done(&h->app.tail);
     rcbuf_unref(h->text);
     dir_list_free(h->dir);
+    ptext_unref(h->ptext);
+    free(h->jumps);
     free(h);
     node_unref(m, n);
 }
@@ -87,8 +106,8 @@ void handle_drop(struct handle *h)
     if (ops != NULL && ops->release != NULL)
         ops->release(h);
     LIST_REMOVE(h, open_link);
-    if (h->node->pfile != NULL)
-        pfile_closed(h->node->pfile);
+    if (h->holds)
+        ptext_closed(h->ptext);
     handle_unref(h);
 }
 

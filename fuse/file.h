@@ -12,6 +12,7 @@
 
 #include "fuse/fuse_api.h"
 #include "fuse/node.h"
+#include "fuse/ptext.h"
 #include "lib/base/buf.h"
 
 struct mount;
@@ -27,6 +28,11 @@ struct appender {
     LIST_HEAD(, append_wait) waiting; /* flush, fsync: for sends to become 0 */
 };
 
+/* Positions [from, to) of an open file lie at text position `at` and behind it. */
+struct jump {
+    int64_t from, to, at;
+};
+
 struct handle {
     struct mount *mount;
     struct node *node; /* owned reference */
@@ -36,9 +42,15 @@ struct handle {
     LIST_ENTRY(handle) open_link; /* mount->handles */
 
     /* a partition that is read by position (pfile_read.c) */
-    int64_t next_off; /* where a sequential reader goes on */
-    int64_t run;      /* bytes it has read one after the other */
-    int64_t skip;     /* bytes that retention took away in front of such a reader */
+    struct ptext *ptext;   /* it reads by; owned reference; streams have one too */
+    bool holds;            /* it keeps the text's base */
+    int64_t next_off;      /* where a sequential reader goes on, */
+    int64_t next_at;       /* in the text; -1: not yet begun */
+    int64_t run;           /* bytes it has read one after the other */
+    struct text_edge edge; /* what is known of that place, or of a stream's */
+    struct jump *jumps;    /* where what it has read lies elsewhere than ptext_place() says, by position */
+    size_t n_jumps;
+    int64_t lost_from, lost_to; /* positions whose jumps were forgotten */
 
     struct appender app; /* partitions, any, .config */
 
@@ -74,6 +86,8 @@ extern const struct file_ops partition_ops, stream_ops, any_ops, status_ops, con
 const struct file_ops *file_ops_of(const struct node *n); /* NULL for directories */
 
 struct handle *handle_new(struct mount *m, struct node *n, int flags);
+/* Nothing was read yet, and no size was told: it reads by what a look-up would be led to now. */
+void handle_renew_text(struct handle *h);
 struct handle *handle_ref(struct handle *h);
 void handle_unref(struct handle *h);
 void handle_reply_open(struct handle *h, fuse_req_t req);

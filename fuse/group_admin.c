@@ -204,7 +204,7 @@ static void on_group_metadata(struct topics_wait *w, int rc)
     const struct client_topic *ct = rc == 0 ? client_topic(op->r.mount->client, t->name) : NULL;
     int32_t first = MAX(op->only, 0), n = op->only >= 0 ? 1 : ct == NULL ? 0 : ct->n_partitions;
     if (rc != 0 || ct == NULL || t->gone)
-        group_op_end(op, rc != 0 && rc != -ENOENT ? pfile_errno(rc) : ENOENT);
+        group_op_end(op, rc != 0 && rc != -ENOENT ? pfile_errno(rc) : ESTALE);
     else if (op->deletes)
         group_delete(op, first, n);
     else if (first >= ct->n_partitions)
@@ -221,7 +221,7 @@ static void on_group_settled(struct group_wait *w, int rc)
     else if (group_is_read(op->r.mount, op->group, op->parent->topic, op->only))
         group_op_end(op, EBUSY);
     else
-        topics_ask(op->r.mount, &op->metadata, op->parent->topic->name, METADATA_VALID_MS);
+        topics_ask(op->r.mount, &op->metadata, op->parent->topic->name, 0);
 }
 
 static void group_begin(struct mount *m, struct node *parent, const char *name, const char *group,

@@ -22,10 +22,11 @@ if HAVE_FUSE
 # files
 %C%_libklogfs_a_SOURCES += %D%/file.c %D%/file.h
 %C%_libklogfs_a_SOURCES += %D%/pfile.c %D%/pfile.h
+%C%_libklogfs_a_SOURCES += %D%/ptext.c %D%/ptext.h
 %C%_libklogfs_a_SOURCES += %D%/pfile_attr.c %D%/pfile_attr.h
 %C%_libklogfs_a_SOURCES += %D%/pfile_read.c %D%/pfile_read.h
 %C%_libklogfs_a_SOURCES += %D%/pfile_write.c %D%/pfile_write.h
-%C%_libklogfs_a_SOURCES += %D%/ends.c %D%/stat_call.c %D%/stat_call.h
+%C%_libklogfs_a_SOURCES += %D%/ends.c %D%/ends_check.c %D%/stat_call.c %D%/stat_call.h
 %C%_libklogfs_a_SOURCES += %D%/fetch.c
 %C%_libklogfs_a_SOURCES += %D%/stream.c %D%/stream.h
 %C%_libklogfs_a_SOURCES += %D%/poll_op.c %D%/poll_op.h

@@ -40,17 +40,44 @@ static void on_topic(struct topics_wait *w, int rc)
     topic_unref(t);
 }
 
+static void on_lookup_ends(struct ends_wait *w, int rc)
+{
+    struct lookup *l = container_of(w, struct lookup, ends);
+    struct pfile *f = l->file;
+    if (rc == -ENOENT)
+        lookup_end(l, -ESTALE, NULL);
+    else /* else from what is known */
+        lookup_found(l, NODE_PARTITION, NULL, l->partition);
+    pfile_unref(f);
+}
+
+/* While somebody reads by a base, who looks the name up must be told whether the log begins there still (X2). */
+static void lookup_partition(struct lookup *l)
+{
+    enum node_kind kind = node_kind_of_partition(&l->view);
+    struct pfile *f = pfile_find(l->mount, l->parent->topic, l->partition);
+    if (kind != NODE_PARTITION || f == NULL || f->text == NULL || !f->text->based) {
+        lookup_found(l, kind, NULL, l->partition);
+        return;
+    }
+    l->file = pfile_ref(f);
+    l->ends.cb = on_lookup_ends;
+    ends_ask(f, &l->ends);
+}
+
 static void on_partitions(struct topics_wait *w, int rc)
 {
     struct lookup *l = container_of(w, struct lookup, metadata);
     struct topic *t = l->parent->topic;
     const struct client_topic *ct = rc == 0 ? client_topic(l->mount->client, t->name) : NULL;
-    if (rc == 0 && (t->gone || ct == NULL))
+    if (t->gone)
+        rc = -ESTALE;
+    else if (rc == 0 && ct == NULL)
         rc = -ENOENT;
     if (rc != 0) {
         lookup_end(l, rc, NULL);
     } else if (l->partition < ct->n_partitions) {
-        lookup_found(l, node_kind_of_partition(&l->view), NULL, l->partition);
+        lookup_partition(l);
     } else if (l->max_age_ms > 0) { /* it may have been made a moment ago */
         l->max_age_ms = 0;
         topics_ask(l->mount, &l->metadata, t->name, 0);
@@ -150,9 +177,7 @@ static void lookup_in_topic(struct lookup *l)
     struct node *dir = l->parent;
     bool group = (dir->view.parts & VIEW_AS_OPEN) != 0; /* any name is a group's */
     int kind = group ? -1 : fixed_kind(dir, l->name);
-    if (dir->topic->gone) {
-        lookup_end(l, -ENOENT, NULL);
-    } else if (kind >= 0) {
+    if (kind >= 0) {
         lookup_found(l, (enum node_kind)kind, NULL, -1);
     } else if (!group && partition_name_parse(l->name, &l->partition)) {
         l->metadata.cb = on_partitions;
@@ -175,10 +200,10 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
     l->max_age_ms = max_age_ms;
     if (parent->kind == NODE_ROOT)
         lookup_in_root(l);
+    else if (parent->topic != NULL && parent->topic->gone) /* the kernel then looks the topic's name up anew */
+        lookup_end(l, -ESTALE, NULL);
     else if (parent->kind == NODE_TOPIC)
         lookup_in_topic(l);
-    else if (parent->topic != NULL && parent->topic->gone)
-        lookup_end(l, -ENOENT, NULL);
     else if (parent->kind == NODE_GROUPS)
         lookup_in_groups(l);
     else if (parent->kind == NODE_GROUP)
@@ -189,8 +214,9 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
 
 void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
 {
-    *ret = (struct fuse_entry_param){ .ino = n->ino, .entry_timeout = ENTRY_VALID_S };
-    if (n->kind == NODE_GROUP || n->kind == NODE_POSITION) /* any Kafka client may make or delete them */
+    *ret = (struct fuse_entry_param){ .ino = n->id, .entry_timeout = ENTRY_VALID_S };
+    /* Any Kafka client may make or delete groups; a partition's path leads to what is there now (X2). */
+    if (n->kind == NODE_GROUP || n->kind == NODE_POSITION || n->kind == NODE_PARTITION)
         ret->entry_timeout = 0;
     if (n->pfile != NULL && n->kind == NODE_PARTITION)
         pfile_fill_stat(m, n, &ret->attr);

@@ -2,6 +2,7 @@
 /* The table of inodes; rules N1 and N2 of node.h. Loop's thread. */
 #include "fuse/node.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,26 +25,43 @@ static char *path_of(const struct node *parent, const char *name, const struct t
     return xasprintf("/%s:%s", name, id);
 }
 
-/* FNV-1a over the cluster's id and the path, mixed once more since close names differ only in the last bits.
- */
-static uint64_t ino_of(struct mount *m, const char *path)
+/* FNV-1a over the cluster's id, the path and where its text begins, mixed once more since close names differ only in
+ * the last bits. */
+static uint64_t hash_text(uint64_t h, const char *s)
+{
+    for (; *s != '\0'; s++)
+        h = (h ^ (uint8_t)*s) * 0x100000001b3;
+    return h;
+}
+
+static uint64_t hash_path(const struct mount *m, const char *path, int64_t begin)
 {
     const char *cluster = client_cluster_id(m->client);
-    uint64_t h = 0xcbf29ce484222325;
-    for (const char *s = cluster == NULL ? "" : cluster; *s != '\0'; s++)
-        h = (h ^ (uint8_t)*s) * 0x100000001b3;
-    for (const char *s = path; *s != '\0'; s++)
-        h = (h ^ (uint8_t)*s) * 0x100000001b3;
+    char number[24] = "";
+    if (begin > 0)
+        snprintf(number, sizeof number, "@%" PRId64, begin);
+    uint64_t h = hash_text(0xcbf29ce484222325, cluster == NULL ? "" : cluster);
+    h = hash_text(hash_text(h, path), number);
     h ^= h >> 32;
     h *= 0xd6e8feb86659fd93;
     h ^= h >> 32;
     return h <= FUSE_ROOT_ID ? h + 2 : h;
 }
 
-uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic)
+static uint64_t node_ino(const struct mount *m, const struct node *n)
+{
+    if (n->kind == NODE_ROOT)
+        return FUSE_ROOT_ID;
+    return hash_path(m, n->path, n->kind == NODE_PARTITION ? pfile_ino_text(n->pfile) : 0);
+}
+
+uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic,
+                     int32_t partition)
 {
     CLEANUP(freep) char *path = path_of(parent, name, topic);
-    return ino_of(m, path);
+    bool plain = partition >= 0 && parent->kind == NODE_TOPIC && node_kind_of_partition(&parent->view) == NODE_PARTITION;
+    const struct pfile *f = plain ? pfile_find(m, parent->topic, partition) : NULL;
+    return hash_path(m, path, f == NULL ? 0 : pfile_ino_text(f));
 }
 
 static struct node *node_by_path(struct mount *m, const char *path)
@@ -53,15 +71,15 @@ static struct node *node_by_path(struct mount *m, const char *path)
     return n;
 }
 
-static struct node *node_by_ino(struct mount *m, uint64_t ino)
+static struct node *node_by_id(struct mount *m, uint64_t id)
 {
     struct node *n;
-    HASH_FIND(by_ino, m->nodes.by_ino, &ino, sizeof ino, n);
+    HASH_FIND(by_id, m->nodes.by_id, &id, sizeof id, n);
     return n;
 }
 
-/* N1; a number taken by another path (once in 2^64) moves on by one. */
-static struct node *node_new(struct mount *m, const char *path, enum node_kind kind, uint64_t ino)
+/* N1; an id taken by another node moves on by one. */
+static struct node *node_new(struct mount *m, const char *path, enum node_kind kind, uint64_t id)
 {
     KINVARIANT("N1", node_by_path(m, path) == NULL);
     size_t len = strlen(path);
@@ -70,18 +88,28 @@ static struct node *node_new(struct mount *m, const char *path, enum node_kind k
     n->kind = kind;
     n->partition = -1;
     n->refs = 1;
-    while (node_by_ino(m, ino) != NULL)
-        ino++;
-    n->ino = ino;
-    HASH_ADD(by_ino, m->nodes.by_ino, ino, sizeof n->ino, n);
+    while (node_by_id(m, id) != NULL)
+        id++;
+    n->id = id;
+    n->has_path = true;
+    HASH_ADD(by_id, m->nodes.by_id, id, sizeof n->id, n);
     HASH_ADD_KEYPTR(by_path, m->nodes.by_path, n->path, len, n);
     return n;
 }
 
+/* Those who have it keep it; look-ups are led elsewhere. */
+static void node_lose_path(struct mount *m, struct node *n)
+{
+    if (n->has_path)
+        HASH_DELETE(by_path, m->nodes.by_path, n);
+    n->has_path = false;
+}
+
 static void node_free(struct mount *m, struct node *n)
 {
-    HASH_DELETE(by_ino, m->nodes.by_ino, n);
-    HASH_DELETE(by_path, m->nodes.by_path, n);
+    HASH_DELETE(by_id, m->nodes.by_id, n);
+    node_lose_path(m, n);
+    ptext_unref(n->ptext);
     pfile_unref(n->pfile);
     page_free(n->page);
     topic_unref(n->topic);
@@ -96,13 +124,13 @@ void nodes_init(struct mount *m)
 void nodes_done(struct mount *m)
 {
     struct node *n, *next;
-    HASH_ITER (by_ino, m->nodes.by_ino, n, next)
+    HASH_ITER (by_id, m->nodes.by_id, n, next)
         node_free(m, n);
 }
 
-struct node *node_find(struct mount *m, uint64_t ino)
+struct node *node_find(struct mount *m, uint64_t id)
 {
-    struct node *n = node_by_ino(m, ino);
+    struct node *n = node_by_id(m, id);
     KINVARIANT("N2", n != NULL);
     return n;
 }
@@ -112,18 +140,33 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
 {
     CLEANUP(freep) char *path = path_of(parent, name, topic);
     struct node *n = node_by_path(m, path);
-    if (n != NULL)
+    if (n != NULL && (n->ptext == NULL || node_text(n) == ptext_now(n->pfile)))
         return node_ref(n);
-    n = node_new(m, path, kind, ino_of(m, path));
+    if (n != NULL)
+        node_lose_path(m, n);
+    n = node_new(m, path, kind, hash_path(m, path, 0));
     n->topic = topic_ref(topic != NULL ? topic : parent->topic);
     n->view = *view;
     n->partition = partition;
     if (kind == NODE_PARTITION || kind == NODE_STREAM || kind == NODE_POSITION ||
         (kind == NODE_READER && partition >= 0))
         n->pfile = pfile_get(m, n->topic, partition);
+    if (kind == NODE_PARTITION)
+        n->ptext = ptext_ref(ptext_now(n->pfile));
     if (page_is_of(kind))
         n->page = page_new(m, n);
     return n;
+}
+
+struct ptext *node_text(struct node *n)
+{
+    struct ptext *now = ptext_now(n->pfile);
+    if (!n->ptext->based && n->ptext != now) {
+        ptext_ref(now);
+        ptext_unref(n->ptext);
+        n->ptext = now;
+    }
+    return n->ptext;
 }
 
 struct node *node_ref(struct node *n)
@@ -141,10 +184,13 @@ void node_unref(struct mount *m, struct node *n)
 
 void node_looked_up(struct node *n)
 {
-    if (n->nlookup++ == 0)
+    bool first = n->nlookup++ == 0;
+    if (first)
         node_ref(n);
-    if (n->kind == NODE_PARTITION)
-        watch_kernel_knows(n->pfile->mount->watch, n->pfile, true);
+    if (n->kind != NODE_PARTITION)
+        return;
+    n->pfile->known_nodes += first;
+    watch_kernel_knows(n->pfile->mount->watch, n->pfile, true);
 }
 
 void node_forget(struct mount *m, struct node *n, uint64_t times)
@@ -155,7 +201,7 @@ void node_forget(struct mount *m, struct node *n, uint64_t times)
     n->nlookup -= times;
     if (n->nlookup > 0 || times == 0)
         return;
-    if (n->kind == NODE_PARTITION)
+    if (n->kind == NODE_PARTITION && --n->pfile->known_nodes == 0)
         watch_kernel_knows(m->watch, n->pfile, false);
     node_unref(m, n);
 }
@@ -209,7 +255,7 @@ static nlink_t node_links(const struct mount *m, const struct node *n)
 void node_fill_stat(const struct mount *m, const struct node *n, struct stat *ret)
 {
     memset(ret, 0, sizeof *ret);
-    ret->st_ino = n->ino;
+    ret->st_ino = node_ino(m, n);
     ret->st_mode = node_mode(m, n) & ~(mode_t)m->opt->umask;
     ret->st_nlink = node_links(m, n);
     ret->st_uid = (uid_t)m->opt->uid;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inodes. A node is one path of the mount that the kernel, an open file or a pending request knows; its
- * number is a hash of cluster, topic id and path, so it is the same on every mount and after a restart.
- * Loop's thread only.
+ * Inodes. A node is one path of the mount that the kernel, an open file or a pending request knows. What stat() shows
+ * as its number is a hash of cluster, topic id, path, and for a partition of the place where its text begins, so it is
+ * the same on every mount and after a restart. Loop's thread only.
  *
- * N1: there is never more than one node for a path. N2: a node lives while its references are above 0; the
+ * N1: a path leads to one node; for a partition to a new one once its text is old (X2 of ptext.h), while open files
+ * keep theirs. N2: a node lives while its references are above 0; the
  * kernel's look-ups together hold one, each open file and each pending request hold one.
  */
 #ifndef KLOG_FUSE_NODE_H
@@ -39,7 +40,7 @@ enum node_kind {
 };
 
 struct node {
-    uint64_t ino;
+    uint64_t id; /* the kernel's name for it: no other node has it */
     enum node_kind kind;
     int refs;
     uint64_t nlookup;    /* what the kernel counts; > 0 holds one of refs */
@@ -47,24 +48,29 @@ struct node {
     struct view view;
     int32_t partition;   /* -1: not a partition */
     struct pfile *pfile; /* owned reference; what is about a partition */
+    struct ptext *ptext; /* owned reference; how a partition's own node reads it */
     struct page *page;   /* owned; the texts .status and .config, positions */
-    UT_hash_handle by_ino, by_path;
+    UT_hash_handle by_id, by_path;
+    bool has_path; /* in by_path: look-ups come here */
     char path[]; /* "/orders/follow/p0"; the key holds topic ids instead of names */
 };
 
 struct node_table {
-    struct node *by_ino, *by_path;
+    struct node *by_id, *by_path;
 };
 
 void nodes_init(struct mount *m); /* makes the root, which is never freed before nodes_done */
 void nodes_done(struct mount *m);
-struct node *node_find(struct mount *m, uint64_t ino); /* KCHECKs: the kernel only names what it was given */
+struct node *node_find(struct mount *m, uint64_t id); /* KCHECKs: the kernel only names what it was given */
 /* The node of `name` in `parent`, found or made, with a reference for the caller. topic: of a topic's
  * directory below the root (a reference is taken), else the parent's. */
 struct node *node_get(struct mount *m, struct node *parent, const char *name, enum node_kind kind,
                       struct topic *topic, const struct view *view, int32_t partition);
-/* The number that the node would have, for directory listings. */
-uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic);
+/* The number that stat() would show, for directory listings; a partition's only as far as is known where it begins. */
+uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic,
+                     int32_t partition);
+/* How a partition's own node reads it: nobody holds what it has, or it is that. Borrowed. */
+struct ptext *node_text(struct node *n);
 struct node *node_ref(struct node *n);
 void node_unref(struct mount *m, struct node *n);
 /* The kernel was told of the node once more; or forgets it n times. */

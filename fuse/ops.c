@@ -366,7 +366,12 @@ static void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, s
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct mount *m = mount_of(req);
-    struct handle *h = handle_new(m, node_find(m, ino), fi->flags);
+    struct node *n = node_find(m, ino);
+    if (n->topic != NULL && n->topic->gone) { /* the kernel then looks the path up anew */
+        fuse_reply_err(req, ESTALE);
+        return;
+    }
+    struct handle *h = handle_new(m, n, fi->flags);
     fi->fh = (uintptr_t)h;
     if (fuse_reply_open(req, fi) == -ENOENT)
         handle_drop(h);

@@ -9,6 +9,7 @@
 #include "fuse/file.h"
 #include "fuse/mount.h"
 #include "fuse/pfile_read.h"
+#include "fuse/topics.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
@@ -249,6 +250,12 @@ static void on_page(struct page_wait *w, int rc)
 
 static void page_begin(struct mount *m, struct node *n, struct handle *h, fuse_req_t req)
 {
+    if (n->topic != NULL && n->topic->gone) {
+        fuse_reply_err(req, ESTALE);
+        if (h != NULL)
+            handle_drop(h);
+        return;
+    }
     struct page_op *op = xcalloc(1, sizeof *op);
     op->n = node_ref(n);
     op->h = h == NULL ? NULL : handle_ref(h);

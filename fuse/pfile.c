@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a partition file and its base (rule P1 of pfile.h). Loop's thread. */
+/* The life of a partition file and its base (rules of pfile.h and ptext.h). Loop's thread. */
 #include "fuse/pfile.h"
 
 #include <stdlib.h>
@@ -9,11 +9,17 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
-struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
+struct pfile *pfile_find(struct mount *m, struct topic *t, int32_t partition)
 {
     struct pfile_key key = { t, partition };
     struct pfile *f;
     HASH_FIND(hh, m->pfiles, &key, sizeof key, f);
+    return f;
+}
+
+struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
+{
+    struct pfile *f = pfile_find(m, t, partition);
     if (f != NULL)
         return pfile_ref(f);
     f = xcalloc(1, sizeof *f);
@@ -22,8 +28,7 @@ struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
     f->refs = 1;
     f->watched_end = f->told_end = -1;
     STAILQ_INIT(&f->ends_waiting);
-    chunk_list_init(&f->chunks);
-    LIST_INIT(&f->fetches);
+    LIST_INIT(&f->texts);
     LIST_INIT(&f->tails_waiting);
     LIST_INIT(&f->parked);
     LIST_INIT(&f->polled);
@@ -42,11 +47,11 @@ void pfile_unref(struct pfile *f)
 {
     if (f == NULL || --f->refs > 0)
         return;
-    KCHECK(f->opens == 0 && LIST_EMPTY(&f->parked) && LIST_EMPTY(&f->wakers) &&
-           LIST_EMPTY(&f->tails_waiting) && LIST_EMPTY(&f->fetches));
+    KCHECK(LIST_EMPTY(&f->parked) && LIST_EMPTY(&f->wakers) && LIST_EMPTY(&f->tails_waiting) && f->check == NULL);
     struct mount *m = f->mount;
     watch_drop(m->watch, f);
-    chunk_list_clear(&m->texts, &f->chunks);
+    ptext_unref(f->text);
+    KINVARIANT("X1", LIST_EMPTY(&f->texts));
     HASH_DEL(m->pfiles, f);
     topic_unref(f->key.topic);
     free(f);
@@ -77,32 +82,9 @@ void pfile_unwake(struct pfile_waker *w)
     w->waiting = false;
 }
 
-void pfile_opened(struct pfile *f)
+int64_t pfile_ino_text(const struct pfile *f)
 {
-    f->opens++;
-}
-
-void pfile_closed(struct pfile *f)
-{
-    KINVARIANT("P1", f->opens > 0);
-    if (--f->opens == 0)
-        f->based = false;
-}
-
-int64_t pfile_base(struct pfile *f)
-{
-    KCHECK(f->ends_known);
-    if (f->based)
-        return f->base;
-    if (f->chunks_era != f->ends.era)
-        chunk_list_clear(&f->mount->texts, &f->chunks);
-    f->chunks_era = f->ends.era;
-    f->base = f->ends.start_text;
-    f->based = f->opens > 0;
-    return f->base;
-}
-
-int64_t pfile_size(struct pfile *f)
-{
-    return MAX(f->ends.end_text - pfile_base(f), 0); /* a log that lost its end must not make it negative */
+    if (f->held > 0)
+        return f->held_from;
+    return f->ends_known ? f->ends.start_text : 0;
 }

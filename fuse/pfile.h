@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A partition as a file: what all its nodes and open files share. Loop's thread only.
+ * A partition as a file: what all its nodes and open files share. It belongs to a topic's id: of one made anew under
+ * the name there is another. Loop's thread only.
  *
- * Byte 0 of the file is the text position `base`. P1: while any file is open the base does not move, so no
- * position changes its content and the size never shrinks; compaction moves what it leaves, and who reads on
- * finds it by its offset (fetch.c). P2: end of file is only told from ends that were asked for after the read
+ * How it is read by position, and P1, are ptext.h's rules. P2: end of file is only told from ends that were asked for after the read
  * came (to a millisecond), so what any client was told is committed is seen by the next read. P3: reads and
  * sizes wait for the unfinished last lines that closed files sent before.
  */
@@ -17,13 +16,14 @@
 #include <uthash.h>
 
 #include "fuse/fuse_api.h"
-#include "fuse/text.h"
+#include "fuse/ptext.h"
 #include "fuse/topics.h"
 
 struct mount;
 struct handle;
 
 struct ends { /* where a partition begins and ends; KlogStat's answer */
+    int32_t leader_epoch;
     int64_t start_offset, end_offset;
     int64_t start_text, end_text;
     int64_t size_bytes; /* on the broker's disk */
@@ -60,9 +60,13 @@ struct pfile {
     struct mount *mount;
     int refs;
 
-    int opens;  /* open files of every view */
-    bool based; /* base is fixed (P1) */
-    int64_t base;
+    struct ptext *text;        /* that look-ups are led to; owned reference; NULL: to be made */
+    LIST_HEAD(, ptext) texts;  /* all of them */
+    int moves;                 /* how often compaction was seen to have moved positions */
+    int held;                  /* texts whose base is fixed, */
+    int64_t held_from;         /* and the base of the first that was while there was no other (X4) */
+    int checks_in_vain;        /* in a row (ends_check.c) */
+    struct ends_check *check;  /* of the answer that said that the log is another one; NULL: none */
 
     struct ends ends;    /* as of ends_ns */
     int64_t ends_ns;     /* when that was asked for */
@@ -70,10 +74,6 @@ struct pfile {
     struct ends_wait_list ends_waiting; /* for the next question */
     bool ends_queued;
     STAILQ_ENTRY(pfile) ends_link;
-
-    struct chunk_list chunks;
-    int64_t chunks_era; /* the ends' when the base was fixed: positions in chunks and of fetches are of it */
-    LIST_HEAD(, fetch) fetches; /* on their way */
 
     uint64_t tails_sent, tails_done; /* last lines of closed files (P3) */
     LIST_HEAD(, tails_wait) tails_waiting;
@@ -86,15 +86,18 @@ struct pfile {
     int64_t watched_end;               /* end offset the watch has seen, -1 none */
     int64_t told_end;                  /* up to where inotify watchers were told, -1 nothing */
     bool watching;                     /* in a poll on its way */
+    bool news_failed;                  /* the last one had an error for it */
     TAILQ_ENTRY(pfile) watch_link;     /* among the watched */
     bool in_watch;
-    bool kernel_knows; /* its plain node has look-ups: inotify may watch it */
+    bool kernel_knows; /* its plain nodes have look-ups: inotify may watch them */
+    int known_nodes;   /* how many of them */
 
     UT_hash_handle hh; /* mount->pfiles */
 };
 
 struct pfile *pfile_get(struct mount *m, struct topic *t,
                         int32_t partition); /* found or made, with a reference */
+struct pfile *pfile_find(struct mount *m, struct topic *t, int32_t partition); /* borrowed; NULL: nobody has it */
 struct pfile *pfile_ref(struct pfile *f);
 void pfile_unref(struct pfile *f); /* NULL is fine */
 
@@ -114,13 +117,8 @@ const struct client_partition *pfile_metadata(const struct pfile *f);
 void pfile_wake_me(struct pfile *f, struct pfile_waker *w);
 void pfile_unwake(struct pfile_waker *w);
 
-/* An open file came or went (P1). */
-void pfile_opened(struct pfile *f);
-void pfile_closed(struct pfile *f);
-/* Text position of byte 0: fixed by the first who asks while files are open. The ends must be known. */
-int64_t pfile_base(struct pfile *f);
-/* Size in bytes of the file; the ends must be known. */
-int64_t pfile_size(struct pfile *f);
+/* What its inode numbers are made of besides the path (X4). */
+int64_t pfile_ino_text(const struct pfile *f);
 
 /* ---- ends (ends.c) ---- */
 struct ends_asker;
@@ -129,6 +127,11 @@ void ends_asker_free(struct ends_asker *a);
 /* f->ends not older than this call (P2). cb: 0, -ENOENT (no such partition), -ETIMEDOUT, ... It never
  * runs before this returns. Questions of one round go out as one request a broker. */
 void ends_ask(struct pfile *f, struct ends_wait *w);
+/* Are these of another log than the ends that are known, or of one that was cut or compacted? */
+bool ends_are_doubtful(const struct pfile *f, const struct ends *e);
+/* Then (ends_check.c): finds out what became of it and sets the ends. Those who wait (NULL: nobody) are answered
+ * afterwards. */
+void ends_check(struct pfile *f, const struct ends *e, int64_t asked_ns, struct ends_wait_list *waiting);
 /* News of the watch, asked for at asked_ns. */
 void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns);
 
@@ -139,14 +142,18 @@ void tails_ask(struct pfile *f, struct tails_wait *w);
 /* ---- fetching (fetch.c) ---- */
 struct fetch_wait {
     void (*cb)(struct fetch_wait *w, int rc);
+    int64_t hole_end; /* in cb: there is nothing at the position, what follows is at this one; 0: it is here */
     LIST_ENTRY(fetch_wait) link; /* private */
 };
-/* Has the text at position `at` fetched into f->chunks; ends must be known and at inside them. cb: 0,
- * -ERANGE: the ends are old, ask again; -EBADMSG: damaged; -ETIMEDOUT, ... Never runs before this returns. */
-void fetch_text(struct pfile *f, int64_t at, int32_t max_bytes, struct fetch_wait *w);
+/* Has the text at position `at` fetched into t->chunks; ends must be known and at inside them. edge: what the reader
+ * knows of the place, at `at` or before it. cb: 0, -ERANGE: the ends are old, ask again; -EBADMSG: damaged;
+ * -ETIMEDOUT, ... Never runs before this returns. */
+void fetch_text(struct ptext *t, int64_t at, struct text_edge edge, int32_t max_bytes, struct fetch_wait *w);
 /* Has what is missing in [at, until) fetched, one fetch after the other, for nobody yet. */
-void fetch_ahead(struct pfile *f, int64_t at, int64_t until, int32_t max_bytes);
-/* Does a chunk say which offset comes at `at`? Then that is read on from, wherever it is by now. */
-bool fetch_goes_on(struct pfile *f, int64_t at);
+void fetch_ahead(struct ptext *t, int64_t at, int64_t until, int32_t max_bytes);
+/* Does a chunk or the edge say which offset comes at `at`? Then that is read on from, wherever it is by now. */
+bool fetch_goes_on(struct ptext *t, int64_t at, struct text_edge edge);
+/* What the chunks know of the place, for who goes on there. */
+struct text_edge fetch_edge(struct ptext *t, int64_t at);
 
 #endif

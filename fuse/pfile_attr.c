@@ -9,6 +9,7 @@
 #include "fuse/pfile_attr.h"
 #include "fuse/pfile_read.h"
 #include "fuse/pfile_write.h"
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
 struct attr_op {
@@ -25,7 +26,7 @@ void pfile_fill_stat(struct mount *m, struct node *n, struct stat *st)
     node_fill_stat(m, n, st);
     if (!f->ends_known)
         return;
-    st->st_size = pfile_size(f);
+    st->st_size = ptext_size(node_text(n));
     st->st_blocks = (st->st_size + 511) / 512; /* fewer would make cp and tar look for holes */
     if (f->ends.newest_ms >= 0) {
         st->st_mtim.tv_sec = f->ends.newest_ms / 1000;
@@ -86,36 +87,100 @@ static void partition_getattr(struct mount *m, struct node *n, fuse_req_t req)
 
 /* ---- opening ---- */
 
+/* A topic that was proved to be there so short a time ago was not deleted and made anew since. */
+#define SURE_NS 1000000
+/* A broker that does not answer is missed by what is done with the file, not by the open as well. */
+#define OPEN_WAIT_MS 500
+
 struct open_op {
     struct request r;
     struct handle *h; /* owned reference */
+    bool opened;      /* the kernel has it */
     struct limits_wait limits;
+    struct ends_wait ends;
+    struct topics_wait metadata;
+    struct timer patience;
 };
 
-static void on_open_limits(struct limits_wait *w)
+/* ESTALE has the kernel look the path up anew, and it finds what is there now. */
+static void open_answer(struct open_op *op)
 {
-    struct open_op *op = container_of(w, struct open_op, limits);
+    bool gone = op->h->node->topic->gone;
     fuse_req_t req = request_take(&op->r);
-    if (req != NULL)
+    if (req != NULL && !gone) {
+        op->opened = true;
         handle_reply_open(op->h, req);
-    else
+    } else if (req != NULL) {
+        fuse_reply_err(req, ESTALE);
+    }
+}
+
+static void open_end(struct open_op *op)
+{
+    timer_clear(op->h->mount->loop, &op->patience);
+    open_answer(op);
+    if (!op->opened)
         handle_drop(op->h);
     handle_unref(op->h);
     free(op);
 }
 
+static void on_open_patience(struct timer *t)
+{
+    open_answer(container_of(t, struct open_op, patience));
+}
+
+/* Without an answer the file opens as what is known; what is done with it will tell. */
+static void on_open_ends(struct ends_wait *w, int rc)
+{
+    (void)rc;
+    open_end(container_of(w, struct open_op, ends));
+}
+
+static void on_open_metadata(struct topics_wait *w, int rc)
+{
+    (void)rc;
+    open_end(container_of(w, struct open_op, metadata));
+}
+
+/* The path may still lead to a topic that was deleted within the last second; and who reads needs to know where the
+ * log begins now. */
+static void open_make_sure(struct open_op *op)
+{
+    struct handle *h = op->h;
+    if (h->holds)
+        handle_renew_text(h);
+    bool sure = h->node->topic->sure_ns + SURE_NS > clock_mono_ns();
+    if (sure && !(h->holds && ptext_needs_ends(h->ptext))) {
+        open_end(op);
+        return;
+    }
+    op->patience.cb = on_open_patience;
+    timer_set(h->mount->loop, &op->patience, loop_now_ms(h->mount->loop) + OPEN_WAIT_MS);
+    if (h->node->pfile != NULL)
+        ends_ask(h->node->pfile, &op->ends);
+    else
+        topics_ask(h->mount, &op->metadata, h->node->topic->name, 0);
+}
+
+static void on_open_limits(struct limits_wait *w)
+{
+    open_make_sure(container_of(w, struct open_op, limits));
+}
+
 /* Who appends must know how long a line may be. */
 void append_open(struct handle *h, fuse_req_t req)
 {
-    if (!handle_writes(h)) {
-        handle_reply_open(h, req);
-        return;
-    }
     struct open_op *op = xcalloc(1, sizeof *op);
     op->h = handle_ref(h);
     op->limits.cb = on_open_limits;
+    op->ends.cb = on_open_ends;
+    op->metadata.cb = on_open_metadata;
     request_begin(&op->r, h->mount, req);
-    topic_limits_ask(h->node->topic, &op->limits);
+    if (handle_writes(h))
+        topic_limits_ask(h->node->topic, &op->limits);
+    else
+        open_make_sure(op);
 }
 
 static int partition_may_open(struct mount *m, struct node *n, int flags)

@@ -294,6 +294,10 @@ static void on_sent(struct producer_send *s, int rc, enum kerr err, int64_t offs
     if (rc != 0)
         log_debug("append to %s/p%d: %s (%s) %s", pfile_topic(p->ap->file), pfile_partition(p->ap->file),
                   strerror(-rc), kerr_name(err), text == NULL ? "" : text);
+    if (rc == 0)
+        p->ap->file->key.topic->sure_ns = clock_mono_ns();
+    if (rc == -ENOENT)
+        topic_doubt(p->ap->file->key.topic);
     if (rc == -EMSGSIZE)
         p->ap->file->key.topic->limits_ms = 0; /* the limit is not what it was: ask at the next open */
     part_end(p, rc, n_committed);

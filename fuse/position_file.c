@@ -55,6 +55,7 @@ void page_make_position(struct page *p)
 
 struct position_set {
     struct request r;
+    struct topics_wait metadata;
     struct handle *h; /* owned reference */
     size_t size;
     struct bound to;
@@ -174,10 +175,20 @@ static bool position_parse(const char *buf, size_t size, struct bound *ret)
 static void on_set_settled(struct group_wait *w, int rc)
 {
     struct position_set *s = container_of(w, struct position_set, wait);
-    const struct node *n = s->h->node;
-    enum bound_kind kind = s->to.kind;
     if (rc != 0)
         set_end(s, EIO);
+    else
+        topics_ask(s->r.mount, &s->metadata, s->h->node->topic->name, 0);
+}
+
+/* The commit names the topic, and another one may have got the name. */
+static void on_set_sure(struct topics_wait *w, int rc)
+{
+    struct position_set *s = container_of(w, struct position_set, metadata);
+    const struct node *n = s->h->node;
+    enum bound_kind kind = s->to.kind;
+    if (n->topic->gone || rc != 0)
+        set_end(s, n->topic->gone ? ESTALE : pfile_errno(rc));
     else if (group_is_read(s->r.mount, n->view.group, n->topic, n->partition))
         set_end(s, EBUSY);
     else if (kind == BOUND_OFFSET)
@@ -202,6 +213,7 @@ static void position_write(struct handle *h, fuse_req_t req, const char *buf, si
     s->size = size;
     s->to = to;
     s->ends.cb = on_set_ends;
+    s->metadata.cb = on_set_sure;
     request_begin(&s->r, h->mount, req);
     s->wait = (struct group_wait){ .group = h->node->view.group, .cb = on_set_settled };
     group_wait(h->mount, &s->wait);

@@ -79,7 +79,8 @@ static struct pfile *file_at(struct pfile **files, size_t n, const struct place 
 
 static struct ends ends_of(const struct klog_stat_response_partitions *p)
 {
-    return (struct ends){ .start_offset = p->start_offset,
+    return (struct ends){ .leader_epoch = p->leader_epoch,
+                          .start_offset = p->start_offset,
                           .end_offset = p->end_offset,
                           .start_text = p->start_text,
                           .end_text = p->end_text,

@@ -92,13 +92,30 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
     } else if (rc != 0) {
         reader_end(s, pfile_errno(rc));
     } else {
+        if (w->hole_end > 0) {
+            s->h->at = w->hole_end;
+            s->h->edge = TEXT_EDGE_NONE;
+        }
         stream_step(s);
     }
+}
+
+/* At the log's end all texts lie alike: who stands there goes on by the one that others are led to, and shares what is
+ * fetched with them. */
+static void stream_renew(struct handle *h)
+{
+    struct ptext *now = ptext_now(h->node->pfile);
+    if (h->ptext == now)
+        return;
+    ptext_ref(now);
+    ptext_unref(h->ptext);
+    h->ptext = now;
 }
 
 static void stream_park(struct stream_reader *s)
 {
     struct pfile *f = s->h->node->pfile;
+    stream_renew(s->h);
     s->parked = true;
     s->steps = 0;
     LIST_INSERT_HEAD(&f->parked, s, link);
@@ -108,11 +125,26 @@ static void stream_park(struct stream_reader *s)
 static void stream_answer(struct stream_reader *s, const struct text_span *span)
 {
     struct handle *h = s->h;
-    struct pfile *f = h->node->pfile;
+    struct ptext *t = h->ptext;
     h->at += (int64_t)span->bytes;
+    h->edge = fetch_edge(t, h->at);
     request_text(&s->r, span);
     /* Who catches up finds the next piece ready. */
-    fetch_ahead(f, h->at, h->at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
+    fetch_ahead(t, h->at, h->at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
+    reader_free(s);
+}
+
+/* The text begins where the log does, since nobody holds it otherwise. */
+static int64_t stream_begin(struct pfile *f, struct ptext *t)
+{
+    if (f->ends_known && !t->based)
+        ptext_base(t);
+    return f->ends_known ? f->ends.start_text : 0;
+}
+
+static void reader_eof(struct stream_reader *s)
+{
+    request_buf(&s->r, NULL, 0);
     reader_free(s);
 }
 
@@ -120,6 +152,7 @@ static void stream_step(struct stream_reader *s)
 {
     struct handle *h = s->h;
     struct pfile *f = h->node->pfile;
+    struct ptext *t = h->ptext;
     struct text_span span;
     span.bytes = 0;
     span.n = 0;
@@ -127,24 +160,34 @@ static void stream_step(struct stream_reader *s)
         reader_free(s);
         return;
     }
-    if (!f->ends_known) {
+    if (!f->ends_known && !f->key.topic->gone) {
         ends_ask(f, &s->ends);
         return;
     }
     if (h->at < 0)
-        h->at = pfile_base(f);
-    if (chunk_gather(&f->mount->texts, &f->chunks, h->at, s->size, &span) > 0) {
+        h->at = stream_begin(f, t);
+    if (chunk_gather(&f->mount->texts, &t->chunks, h->at, s->size, &span) > 0) {
         stream_answer(s, &span);
         return;
     }
-    int64_t to = chunk_hole_end(&f->chunks, h->at);
+    if (f->key.topic->gone) {
+        reader_eof(s);
+        return;
+    }
+    int64_t to = chunk_hole_end(&t->chunks, h->at);
     if (to > h->at) {
         h->at = to;
         stream_step(s);
         return;
     }
-    if (!fetch_goes_on(f, h->at))
-        h->at = MAX(h->at, f->ends.start_text);
+    if (!fetch_goes_on(t, h->at, h->edge) && h->at < f->ends.start_text) {
+        h->at = f->ends.start_text;
+        h->edge = (struct text_edge){ h->at, f->ends.start_offset };
+    }
+    if (!fetch_goes_on(t, h->at, h->edge) && h->at < f->ends.end_text && !ptext_is_sure(t, h->at)) {
+        reader_end(s, EIO); /* compaction moved the place, and nobody knows where to */
+        return;
+    }
     if (h->at > s->reached) {
         s->reached = h->at;
         s->steps = 0;
@@ -152,7 +195,7 @@ static void stream_step(struct stream_reader *s)
     if (++s->steps > STREAM_STEPS_MAX)
         reader_end(s, EIO);
     else if (h->at < f->ends.end_text)
-        fetch_text(f, h->at, STREAM_FETCH_BYTES, &s->fetch);
+        fetch_text(t, h->at, h->edge, STREAM_FETCH_BYTES, &s->fetch);
     else if (!s->nonblock)
         stream_park(s);
     else if (!s->asked)
@@ -165,7 +208,7 @@ static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off
 {
     struct mount *m = h->mount;
     (void)off;
-    if (m->stopping || h->node->topic->gone) {
+    if (m->stopping) {
         fuse_reply_buf(req, NULL, 0);
         return;
     }
@@ -211,12 +254,6 @@ static void readers_go_on(struct pfile *f, void (*go)(struct stream_reader *s))
     }
 }
 
-static void reader_eof(struct stream_reader *s)
-{
-    request_buf(&s->r, NULL, 0);
-    reader_free(s);
-}
-
 static void wakers_tell(struct pfile *f)
 {
     LIST_HEAD(, pfile_waker) told = LIST_HEAD_INITIALIZER(told);
@@ -243,7 +280,7 @@ void streams_wake(struct pfile *f)
 void streams_gone(struct pfile *f)
 {
     pfile_ref(f);
-    readers_go_on(f, reader_eof);
+    readers_go_on(f, f->key.topic->gone ? stream_step : reader_eof);
     wakers_tell(f);
     polls_tell(f);
     pfile_unref(f);
@@ -269,7 +306,7 @@ static void on_poll_ends(struct ends_wait *w, int rc)
     struct handle *h = p->op.h;
     struct pfile *f = h->node->pfile;
     if (rc == 0 && h->at < 0)
-        h->at = pfile_base(f);
+        h->at = f->ends.start_text;
     bool readable = rc != 0 || h->at < f->ends.end_text || h->mount->stopping;
     bool listed = h->poll != NULL;
     if (poll_op_end(&p->op, readable)) {

@@ -122,6 +122,13 @@ void chunk_list_clear(struct text_cache *c, struct chunk_list *l)
         chunk_drop(c, k);
 }
 
+void chunk_list_cut(struct text_cache *c, struct chunk_list *l, int64_t at)
+{
+    struct chunk *k;
+    while ((k = TAILQ_LAST(&l->chunks, chunk_tailq)) != NULL && (chunk_end(k) > at || k->hole_end > at))
+        chunk_drop(c, k);
+}
+
 /* Drops the least recently used ones, but never `keep`. */
 static void cache_shrink(struct text_cache *c, const struct chunk *keep)
 {

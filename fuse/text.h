@@ -72,6 +72,9 @@ static inline int64_t chunk_end(const struct chunk *k)
     return k->start + (int64_t)k->text.n;
 }
 
+/* Drops what reaches beyond `at`. */
+void chunk_list_cut(struct text_cache *c, struct chunk_list *l, int64_t at);
+
 /* The chunk that holds position `at`, marked as used; NULL. */
 struct chunk *chunk_find(struct text_cache *c, struct chunk_list *l, int64_t at);
 /* The chunk that ends exactly at `at`; NULL. */

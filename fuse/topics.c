@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "fuse/mount.h"
+#include "fuse/pfile.h"
+#include "fuse/stream.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
@@ -45,11 +47,24 @@ void topics_free(struct topics *t)
 
 /* ---- identity ---- */
 
+/* Whoever waits for more of it is told. */
+static void files_gone(const struct topic *t)
+{
+    struct pfile *f, *next;
+    HASH_ITER (hh, t->mount->pfiles, f, next) {
+        if (f->key.topic == t)
+            streams_gone(f);
+    }
+}
+
 static void topic_vanish(struct topic *t)
 {
-    if (!t->gone)
-        HASH_DELETE(by_name, t->mount->topics->by_name, t);
+    if (t->gone)
+        return;
+    HASH_DELETE(by_name, t->mount->topics->by_name, t);
     t->gone = true;
+    if (t->refs > 0)
+        files_gone(t);
 }
 
 static struct topic *topic_new(struct mount *m, const char *name, const struct uuid *id)
@@ -101,9 +116,22 @@ void topic_unref(struct topic *t)
 static void topic_compare(struct mount *m, const char *name)
 {
     struct topic *t = topic_by_name(m, name);
-    const struct client_topic *ct = client_topic(m->client, name);
-    if (t != NULL && (ct == NULL || ct->err == KERR_UNKNOWN_TOPIC_OR_PARTITION || !uuid_eq(&ct->id, &t->id)))
+    if (t != NULL)
+        topic_judge(t);
+}
+
+void topic_judge(struct topic *t)
+{
+    const struct client_topic *ct = client_topic(t->mount->client, t->name);
+    if (ct == NULL || ct->err == KERR_UNKNOWN_TOPIC_OR_PARTITION || !uuid_eq(&ct->id, &t->id))
         topic_vanish(t);
+}
+
+static void topics_compare(struct mount *m)
+{
+    struct topic *t, *next;
+    HASH_ITER (by_name, m->topics->by_name, t, next)
+        topic_judge(t);
 }
 
 /* ---- asking ---- */
@@ -157,6 +185,8 @@ static void on_refreshed(struct client_refresh *r, int rc)
     LIST_REMOVE(fl, link);
     if (fl->name != NULL && (rc == 0 || rc == -ENOENT))
         topic_compare(m, fl->name);
+    else if (rc == 0)
+        topics_compare(m);
     struct topics_wait *w;
     while ((w = LIST_FIRST(&fl->waiting)) != NULL) {
         LIST_REMOVE(w, link);
@@ -197,4 +227,29 @@ void topics_ask(struct mount *m, struct topics_wait *w, const char *name, int64_
     LIST_INSERT_HEAD(&fl->waiting, w, link);
     if (begin)
         client_refresh(m->client, &fl->refresh);
+}
+
+struct doubt {
+    struct topics_wait wait;
+    struct topic *topic; /* owned reference */
+};
+
+static void on_doubt(struct topics_wait *w, int rc)
+{
+    struct doubt *d = container_of(w, struct doubt, wait);
+    (void)rc; /* on_refreshed has compared */
+    d->topic->doubted = false;
+    topic_unref(d->topic);
+    free(d);
+}
+
+void topic_doubt(struct topic *t)
+{
+    if (t->gone || t->doubted || t->mount->stopping)
+        return;
+    struct doubt *d = xcalloc(1, sizeof *d);
+    t->doubted = true;
+    d->topic = topic_ref(t);
+    d->wait.cb = on_doubt;
+    topics_ask(t->mount, &d->wait, t->name, 0);
 }

@@ -25,8 +25,10 @@ struct topic {
     char *name;
     struct uuid id;            /* zero: the broker tells no ids */
     bool gone;                 /* deleted, or another stands under its name */
+    int64_t sure_ns;           /* when a broker last proved that it is there; 0 never */
     int32_t max_message_bytes; /* of its configuration; the default until it is known */
     int64_t limits_ms;         /* when that was asked for, 0 never, on the loop's clock */
+    bool doubted;              /* it is being asked whether it is gone */
     uint32_t turn;             /* `any`: whose turn it is */
     UT_hash_handle by_name;    /* in the table unless gone */
 };
@@ -38,6 +40,11 @@ void topics_free(struct topics *t);
 struct topic *topic_of(struct mount *m, const struct client_topic *ct);
 struct topic *topic_ref(struct topic *t); /* NULL is fine */
 void topic_unref(struct topic *t);
+
+/* A broker does not know the topic: has it gone? Asks, and what it finds shows in t->gone. */
+void topic_doubt(struct topic *t);
+/* It has: what stands in the metadata now was asked for since. */
+void topic_judge(struct topic *t);
 
 struct topics_wait {
     /* 0, or -ENOENT: no such topic, or -errno. client_topic() and client_each_topic() then have the metadata.

@@ -52,6 +52,7 @@ struct poll {
     struct klog_stat_request body;
     struct arena arena;
     struct pfile **files; /* with a reference each */
+    struct pfile *first;  /* one of them: the call goes to its leader */
     size_t n;
     int64_t sent_ns;
 };
@@ -92,7 +93,7 @@ static bool wanted_now(const struct pfile *f)
 
 static void watch_add(struct watch *w, struct pfile *f)
 {
-    if (f->in_watch)
+    if (f->in_watch || f->key.topic->gone)
         return;
     f->in_watch = true;
     TAILQ_INSERT_TAIL(&w->files, f, watch_link);
@@ -137,6 +138,8 @@ void watch_kernel_knows(struct watch *w, struct pfile *f, bool knows)
         return;
     }
     watch_add(w, f);
+    if (!f->in_watch)
+        return;
     struct pfile *oldest = TAILQ_FIRST(&w->files);
     if (w->n > WATCH_KNOWN_MAX && !wanted_now(oldest))
         watch_remove(w, oldest);
@@ -169,15 +172,20 @@ static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends
 {
     struct poll *p = arg;
     struct watch *w = p->watch;
-    if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
-        streams_gone(f);
+    f->news_failed = err != KERR_NONE;
+    if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION || err == KERR_UNKNOWN_TOPIC_ID)
+        topic_doubt(f->key.topic);
     if (err != KERR_NONE) {
         client_topic_is_stale(w->mount->client, pfile_topic(f));
         watch_round_after(w, WATCH_RETRY_MS);
         return;
     }
-    ends_set(f, e, p->sent_ns);
     f->watched_end = e->end_offset;
+    if (f->check != NULL || (p->sent_ns >= f->ends_ns && ends_are_doubtful(f, e))) {
+        ends_check(f, e, p->sent_ns, NULL);
+        return;
+    }
+    ends_set(f, e, p->sent_ns);
     watch_judge(w, f);
     streams_wake(f);
 }
@@ -189,9 +197,11 @@ static void poll_files_back(struct poll *p)
     for (size_t i = 0; i < p->n; i++) {
         struct pfile *f = p->files[i];
         f->watching = false;
-        if (wanted_now(f) && !w->stopping)
+        if (f->key.topic->gone)
+            watch_remove(w, f);
+        else if (wanted_now(f) && !w->stopping && !f->news_failed)
             loop_defer(w->mount->loop, &w->round);
-        else if (!f->kernel_knows || w->mount->poke == NULL)
+        else if (!wanted_now(f) && (!f->kernel_knows || w->mount->poke == NULL))
             watch_remove(w, f);
         pfile_unref(f);
     }
@@ -206,18 +216,22 @@ static void on_poll(struct client_call *call, int rc, enum kerr err, int16_t ver
     (void)version;
     LIST_REMOVE(p, link);
     bool failed = rc != 0 || r->error_code != KERR_NONE;
+    if (rc == -ENOENT)
+        topic_judge(p->first->key.topic);
     if (failed) {
         for (size_t i = 0; i < p->n; i++)
             client_topic_is_stale(w->mount->client, pfile_topic(p->files[i]));
         for (size_t i = 0; i < p->n; i++) {
             p->files[i]->watching = false;
+            if (p->files[i]->key.topic->gone)
+                watch_remove(w, p->files[i]);
             pfile_unref(p->files[i]);
         }
     } else {
         stat_each(r, p->files, p->n, on_news, p);
         poll_files_back(p);
     }
-    watch_round_after(w, failed ? WATCH_RETRY_MS : watch_pause_ms(w));
+    watch_round_after(w, failed && rc != -ENOENT ? WATCH_RETRY_MS : watch_pause_ms(w));
     arena_done(&p->arena);
     free(p->files);
     free(p);
@@ -266,6 +280,7 @@ static void poll_send(struct watch *w, struct pfile *first)
     p->watch = w;
     p->files = xreallocarray(NULL, w->n, sizeof *p->files);
     p->n = poll_collect(first, p->files);
+    p->first = first;
     p->leader = leader_of(first);
     p->few = polls_at(w, p->leader, NULL) > 0;
     int32_t wait_ms = p->few ? WATCH_WAIT_FEW_MS : WATCH_WAIT_MS;

@@ -53,6 +53,10 @@ SYSTEM_TESTS += \
     %D%/149-two-mounts-share-a-group.t \
     %D%/150-large-reads-interrupted.t \
     %D%/151-groups-at-the-end-of-the-mount.t \
+    %D%/160-removed-head.t \
+    %D%/161-topic-made-anew.t \
+    %D%/162-inode-and-position.t \
+    %D%/163-lost-tail.t \
     %D%/170-the-mount-shows-what-kcat-shows.t \
     %D%/171-emptied-segments.t \
     %D%/172-damage-under-the-mount.t \
