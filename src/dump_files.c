@@ -92,6 +92,14 @@ static json_t *text_entry(const struct dump *d, const uint8_t *e)
                      (json_int_t)entry_key_get(e, TEXT_TEXT), "crc_ok", text_entry_ok(e));
 }
 
+/* Of files of version 1, which the broker makes anew. */
+static json_t *text_entry_v1(const struct dump *d, const uint8_t *e)
+{
+    return json_pack("{s:I, s:I, s:I}", "offset", (json_int_t)(d->base + entry_key_get(e, TEXT_OFFSET)),
+                     "position", (json_int_t)entry_key_get(e, TEXT_POSITION), "text",
+                     (json_int_t)entry_key_get(e, TEXT_TEXT));
+}
+
 static json_t *text_header_json(const struct text_header *h)
 {
     json_t *o = json_object();
@@ -139,6 +147,10 @@ int dump_text(const struct dump *d)
                                              { "crc_ok", "CRC-OK", false },
                                              { NULL, NULL, false } };
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    static const struct column columns_v1[] = { { "offset", "OFFSET", true },
+                                                { "position", "POSITION", true },
+                                                { "text", "TEXT-POSITION", true },
+                                                { NULL, NULL, false } };
     struct text_header h;
 
     if (!offline_read(d->args, d->path, &b))
@@ -146,6 +158,9 @@ int dump_text(const struct dump *d)
     if (!text_header_decode(b.p, (int64_t)b.n, &h))
         return not_whole(d, "text index");
     object_print(d, text_header_json(&h));
+    if (h.version == 1)
+        return entries_print(d, slice_of(b.p, b.n), TEXT_HEADER_BYTES, TEXT_ENTRY_BYTES_V1, text_entry_v1,
+                             columns_v1);
     return entries_print(d, slice_of(b.p, b.n), TEXT_HEADER_BYTES, TEXT_ENTRY_BYTES, text_entry, columns);
 }
 

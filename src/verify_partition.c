@@ -119,6 +119,10 @@ static void checkpoint_check(struct verify *v, const char *dir, int64_t first, i
         verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
         return;
     }
+    if (c.identity != 0 && v->identity != 0 && c.identity != v->identity) {
+        verify_report(v, FINDING_ERROR, path, -1, "it is another partition's");
+        return;
+    }
     if (c.flushed.sum.end_offset > end)
         verify_report(v, FINDING_ERROR, path, -1,
                       "offsets below %" PRId64 " were on disk, but the log ends at %" PRId64,
@@ -147,6 +151,8 @@ static void snapshots_check(struct verify *v, const char *dir, int64_t end)
             continue;
         if (!producers_decode(slice_of(b.p, b.n), &ps, &offset, &identity))
             verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
+        else if (identity != 0 && v->identity != 0 && identity != v->identity)
+            verify_report(v, FINDING_ERROR, path, -1, "it is another partition's");
         else if (offset != snapshots.v[i] || offset > end)
             verify_report(v, FINDING_ERROR, path, -1, "it is of offset %" PRId64 ", the log ends at %" PRId64,
                           offset, end);
@@ -205,6 +211,17 @@ static bool is_being_cleaned(struct verify *v, const char *dir)
     return true;
 }
 
+/* What its own files say of whose they are; 0 when that is not known. */
+static uint32_t identity_of(const char *dir, const struct uuid *topic_id)
+{
+    const char *dash = strrchr(base_name(dir), '-');
+    int64_t number;
+
+    return dash == NULL || uuid_is_zero(topic_id) || !args_int(dash + 1, 0, INT32_MAX, &number)
+               ? 0
+               : partition_identity(topic_id, (int32_t)number);
+}
+
 void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_id)
 {
     CLEANUP(epochs_done) struct epochs epochs = { 0 };
@@ -213,6 +230,7 @@ void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_
 
     v->partitions++;
     topic_id_check(v, dir, ret_topic_id);
+    v->identity = identity_of(dir, ret_topic_id);
     if (rc < 0 || logs.n == 0) {
         verify_report(v, FINDING_ERROR, dir, -1, "%s", rc < 0 ? strerror(-rc) : "it has no segment");
         return;

@@ -153,6 +153,12 @@ static void text_header_check(struct walk *w)
     if (!w->text_known) {
         verify_report(w->v, cache_finding(w), c->path, 0, "its header is damaged");
         w->text.broken = true;
+    } else if (w->text_header.version == 1) { /* made anew when it is needed */
+        w->text.broken = true;
+    } else if (w->text_header.identity != w->v->identity && w->v->identity != 0) {
+        verify_report(w->v, cache_finding(w), c->path, 0, "it is another partition's");
+        w->text.broken = true;
+        w->text_known = false;
     }
 }
 
@@ -174,7 +180,8 @@ static void sealed_check(struct walk *w)
         return;
     count_check(w, &w->index, sum->index_n);
     count_check(w, &w->time, sum->time_n);
-    count_check(w, &w->text, sum->text_n);
+    if (!w->text.broken)
+        count_check(w, &w->text, sum->text_n);
     if (w->damaged)
         return;
     if (sum->size != w->size || sum->end_offset != w->end_offset)

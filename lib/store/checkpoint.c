@@ -34,10 +34,14 @@ enum {
     CKPT_TEXT_N = 120,
     CKPT_PRODUCERS_EMPTY = 124,
     CKPT_PRODUCERS_OFFSET = 128,
-    CKPT_ZERO = 136,
+    CKPT_HEADS = 136, /* up to here version 1 has the same, and 0 from here on */
+    CKPT_IDENTITY = 140,
+    CKPT_BYTES_V1 = 144,
+    CKPT_SEALED = 144,
+    CKPT_ZERO = 148,
 };
 #define MAGIC  "klogckpt"
-#define FORMAT 1
+#define FORMAT 2
 
 static void put_i64(uint8_t *p, int64_t v)
 {
@@ -73,6 +77,9 @@ void checkpoint_encode(uint8_t p[CHECKPOINT_BYTES], const struct checkpoint *c)
     put_be32(p + CKPT_TEXT_N, (uint32_t)sum->text_n);
     put_be32(p + CKPT_PRODUCERS_EMPTY, c->producers_empty);
     put_i64(p + CKPT_PRODUCERS_OFFSET, c->producers_offset);
+    put_be32(p + CKPT_HEADS, sum->heads);
+    put_be32(p + CKPT_IDENTITY, c->identity);
+    put_be32(p + CKPT_SEALED, c->sealed);
     put_be32(p + CKPT_CRC, crc32c(0, p + CKPT_START_OFFSET, CHECKPOINT_BYTES - CKPT_START_OFFSET));
 }
 
@@ -92,9 +99,16 @@ bool checkpoint_decode(struct slice s, struct checkpoint *ret)
     struct checkpoint c = { 0 };
     struct segment_sum *sum = &c.flushed.sum;
 
-    if (s.n != CHECKPOINT_BYTES || memcmp(p, MAGIC, 8) != 0 || get_be32(p + CKPT_VERSION) != FORMAT ||
-        get_be32(p + CKPT_CRC) != crc32c(0, p + CKPT_START_OFFSET, CHECKPOINT_BYTES - CKPT_START_OFFSET))
+    bool first = s.n == CKPT_BYTES_V1;
+    if ((!first && s.n != CHECKPOINT_BYTES) || memcmp(p, MAGIC, 8) != 0 ||
+        get_be32(p + CKPT_VERSION) != (first ? 1 : FORMAT) ||
+        get_be32(p + CKPT_CRC) != crc32c(0, p + CKPT_START_OFFSET, s.n - CKPT_START_OFFSET))
         return false;
+    if (!first) {
+        sum->heads = get_be32(p + CKPT_HEADS);
+        c.identity = get_be32(p + CKPT_IDENTITY);
+        c.sealed = get_be32(p + CKPT_SEALED);
+    }
     c.start_offset = get_i64(p + CKPT_START_OFFSET);
     c.hw = get_i64(p + CKPT_HW);
     c.flushed.segment = get_i64(p + CKPT_SEGMENT);

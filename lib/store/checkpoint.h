@@ -9,7 +9,7 @@
 #include "lib/store/segment.h"
 
 #define CHECKPOINT_FILE  "partition.checkpoint"
-#define CHECKPOINT_BYTES 144
+#define CHECKPOINT_BYTES 152
 
 struct log_point {          /* a batch border and everything known up to it */
     int64_t segment;        /* base offset of its segment */
@@ -23,9 +23,12 @@ struct checkpoint {
     struct log_point flushed;
     int64_t producers_offset; /* producer state up to here is in a snapshot ... */
     bool producers_empty;     /* ... or was empty, and has no file */
+    uint32_t identity;        /* of the log; 0 in version 1, which knows neither heads nor sealed segments */
+    uint32_t sealed;          /* checksum over the sealed segments there were, bases and sizes */
 };
 
 void checkpoint_encode(uint8_t ret[CHECKPOINT_BYTES], const struct checkpoint *c);
+/* Version 1 too: its identity is 0. */
 bool checkpoint_decode(struct slice s, struct checkpoint *ret);
 
 #endif

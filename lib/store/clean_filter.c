@@ -307,6 +307,7 @@ static struct segment *cleaned_new(struct plog *l, int64_t base)
 
     atomic_init(&s->refs, 1);
     s->base = base;
+    s->identity = l->identity;
     s->log = cleaned_file(l, base, SEGMENT_LOG);
     entries_init(&s->index, cleaned_file(l, base, SEGMENT_INDEX), 0, INDEX_ENTRY_BYTES);
     entries_init(&s->time, cleaned_file(l, base, SEGMENT_TIMEINDEX), 0, TIME_ENTRY_BYTES);

@@ -64,7 +64,7 @@ static int rename_file(struct plog *l, const char *from, const char *to)
 /* The segment under its own names, holding the open files of the one that was built. */
 static struct segment *take_over(struct plog *l, struct segment *fresh)
 {
-    struct segment *s = segment_new(l->files, l->name, fresh->base);
+    struct segment *s = segment_new(l->files, l->name, l->identity, fresh->base);
     struct segment_sum sum = segment_sum(fresh);
 
     segment_reset(s, &sum);

@@ -27,6 +27,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog_mark.c \
 	%D%/plog_scan.c \
 	%D%/plog_text.c \
+	%D%/segcheck.c \
 	%D%/plog_time.c \
 	%D%/plog_truncate.c \
 	%D%/producers.c %D%/producers.h \

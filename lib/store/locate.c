@@ -111,6 +111,8 @@ int plog_locate_as_is(struct plog *l, struct segment *s, int64_t offset, int64_t
 {
     if (end == 0)
         return 0;
+    if (s->foreign)
+        return -EBADMSG;
     int rc = plog_load_segment(l, s);
     return rc < 0 ? rc : walk_to(l, s, offset, end, ret);
 }
@@ -121,8 +123,8 @@ int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, 
 
     if (rc != -EBADMSG)
         return rc;
-    rc = plog_repair_segment(l, s);
-    return rc < 0 ? rc : walk_to(l, s, offset, end, ret);
+    rc = plog_repair_segment(l, s); /* -EBADMSG: made anew before, so the log is damaged */
+    return rc < 0 && rc != -EBADMSG ? rc : s->foreign ? -EBADMSG : walk_to(l, s, offset, end, ret);
 }
 
 struct stamp plog_stamp(struct plog *l)

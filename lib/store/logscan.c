@@ -56,7 +56,7 @@ static int window_get(struct logscan *s, int64_t at, int64_t n, const uint8_t **
         s->window_at = at;
         s->window_n = got;
         if (got < n)
-            return -EIO; /* the file shrank under us */
+            return -EBADMSG; /* the file is shorter than it was */
     }
     *ret = s->window.p + (at - s->window_at);
     return 0;

@@ -293,7 +293,7 @@ static void seal(struct plog *l, struct segment *s)
 int plog_roll(struct plog *l)
 {
     struct segment *old = plog_active(l);
-    struct segment *s = segment_new(l->files, l->name, l->end_offset);
+    struct segment *s = segment_new(l->files, l->name, l->identity, l->end_offset);
 
     KCHECK(old->sum.size > 0);
     s->text_base = old->text_base + old->sum.text_bytes;

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "lib/base/check.h"
+#include "lib/base/crc32c.h"
+#include "lib/base/varint.h"
 #include "lib/store/plog_int.h"
 
 #define CHECKPOINT_EVERY_BYTES    (64LL << 20)
@@ -137,12 +139,26 @@ static void sync_indexes(struct plog *l, int64_t from_segment)
     }
 }
 
+uint32_t plog_sealed_sum(const struct plog *l, int n)
+{
+    uint32_t crc = 0;
+
+    for (int i = 0; i < n; i++) {
+        uint8_t p[16];
+        put_be64(p, (uint64_t)l->segs[i]->base);
+        put_be64(p + 8, (uint64_t)l->segs[i]->sum.size);
+        crc = crc32c(crc, p, sizeof p);
+    }
+    return crc;
+}
+
 int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
 {
     uint8_t bytes[CHECKPOINT_BYTES];
     struct checkpoint old;
     bool have_old = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old);
 
+    KCHECK(c->identity == l->identity);
     checkpoint_encode(bytes, c);
     if (memcmp(bytes, l->saved, sizeof bytes) == 0)
         return 0;
@@ -155,7 +171,7 @@ int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
 
 int plog_write_checkpoint(struct plog *l, int64_t hw)
 {
-    struct checkpoint c = { .hw = hw };
+    struct checkpoint c = { .hw = hw, .identity = l->identity };
 
     pthread_mutex_lock(&l->append_mu);
     segment_write_tails(plog_active(l), &l->mu); /* an error makes the index sparser, no more */
@@ -163,6 +179,7 @@ int plog_write_checkpoint(struct plog *l, int64_t hw)
     pthread_mutex_lock(&l->mu);
     c.start_offset = l->start_offset;
     c.flushed = l->flushed;
+    c.sealed = plog_sealed_sum(l, l->n_segs - 1);
     l->flushed_bytes = 0;
     l->dir_checkpointed = l->dir_changes;
     pthread_mutex_unlock(&l->mu);

@@ -143,6 +143,7 @@ void listing_done(struct listing *ls);
 
 /* ---- plog_checkpoint.c ---- */
 int plog_write_checkpoint(struct plog *l, int64_t hw); /* under slow_mu */
+uint32_t plog_sealed_sum(const struct plog *l, int n); /* over the first n segments, for the checkpoint; under mu */
 int plog_save_checkpoint(struct plog *l, const struct checkpoint *c); /* under slow_mu */
 /* S6 for a file of the partition. */
 int plog_replace(struct plog *l, const char *file, const void *p, size_t n);
@@ -158,6 +159,16 @@ void plog_drop_pending(struct plog *l); /* the snapshot that waits for the flush
 int plog_load_segment(struct plog *l, struct segment *s);
 /* Its index files contradict its log: makes them anew. -EBADMSG when that has been done already. */
 int plog_repair_segment(struct plog *l, struct segment *s);
+
+/* ---- segcheck.c ---- */
+/* Are the batches in [from, *to) of the segment those that were written there? 0, and *to lowered to the first that is
+ * not; -EBADMSG when that is the one at `from`, and *to is where good ones follow. Looks at headers, and at each only
+ * once a life. */
+int plog_check_range(struct plog *l, struct segment *s, int64_t from, int64_t *to);
+/* Is its .log, of `size` bytes, another file than the one that its .text (of which s->sum counts the entries) was
+ * written with? Reads headers. */
+bool plog_is_foreign(struct plog *l, struct segment *s, int64_t size);
+void plog_set_foreign(struct plog *l, struct segment *s);
 
 /* ---- locate.c ---- */
 /* A question that takes several steps without a lock: an error it meets may only mean that the log's front or

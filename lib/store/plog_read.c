@@ -17,6 +17,7 @@ struct read_view {          /* what was true under mu */
     int64_t start_position; /* -1: to be located */
     int64_t end_position;   /* -1: of the batch that holds the limit, to be located */
     int64_t size;           /* bytes of the segment */
+    int64_t trusted;        /* as in struct segment */
 };
 
 /* Where the batch at `offset` begins, if that is remembered; -1. Under mu. */
@@ -43,6 +44,7 @@ static bool view_take(struct plog *l, int64_t offset, int64_t limit, struct read
     struct segment *s = l->segs[i];
     ret->seg = segment_ref(s);
     ret->size = s->sum.size;
+    ret->trusted = s->known ? s->trusted : INT64_MAX;
     ret->start_position = offset <= s->base ? 0 : remembered(l, offset, s);
     ret->end_position = limit >= plog_segment_end(l, i) ? s->sum.size : remembered(l, limit, s);
     return true;
@@ -72,6 +74,41 @@ static int find_start(struct plog *l, struct read_view *v, int64_t offset, struc
             return rc;
     }
     return plog_locate(l, v->seg, offset, v->size, ret);
+}
+
+/* On from a position behind damage to the batch that holds the offset; false when there is none. */
+static bool walk_behind_damage(const struct read_view *v, int64_t position, int64_t offset, struct place *ret)
+{
+    struct header_window w;
+    struct place at = { .position = position };
+
+    w.at = w.n = 0;
+    for (;; at.position += batch_size(&at.h)) {
+        if (at.position >= v->size || header_window_get(&w, v->seg, at.position, v->size, &at.h) < 0 ||
+            at.h.base_offset > offset)
+            return false;
+        if (batch_last_offset(&at.h) >= offset)
+            break;
+    }
+    *ret = at;
+    return true;
+}
+
+/* Only batches that are what was written leave. A wrong offset may have led to the wrong batch: then those behind it
+ * are looked at. */
+static int check_span(struct plog *l, const struct read_view *v, int64_t offset, struct place *start, int64_t *end)
+{
+    int64_t to = *end;
+    int rc = plog_check_range(l, v->seg, start->position, &to);
+
+    for (int tries = 0; rc == -EBADMSG && tries < CHECKED_RANGES; tries++) {
+        if (!walk_behind_damage(v, to, offset, start))
+            return rc;
+        to = MAX(*end, start->position + batch_size(&start->h));
+        rc = plog_check_range(l, v->seg, start->position, &to);
+    }
+    *end = to;
+    return rc;
 }
 
 static void remember_end(struct plog *l, const struct segment *s, const struct place *next)
@@ -134,7 +171,7 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
                      bool at_least_one, struct plog_span *ret)
 {
     struct place start;
-    int rc = find_end(l, v, limit);
+    int rc = v->seg->foreign ? -EBADMSG : find_end(l, v, limit);
     if (rc < 0)
         return rc;
     rc = find_start(l, v, offset, &start);
@@ -154,6 +191,11 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     }
     if (end == start.position)
         return 0;
+    if (start.position < v->trusted) {
+        rc = check_span(l, v, offset, &start, &end);
+        if (rc < 0)
+            return rc;
+    }
     rc = segfile_pin(v->seg->log, false);
     if (rc < 0)
         return rc;

@@ -65,6 +65,8 @@ static int walk_start(struct text_walk *w, struct entry_key key, int64_t target)
 {
     uint8_t e[ENTRY_BYTES_MAX];
     int32_t i;
+    if (w->seg->foreign)
+        return -EBADMSG;
     int rc = entries_floor(&w->seg->text, &w->l->mu, key, target, e, &i);
 
     if (rc == 1 && text_entry_ok(e)) {

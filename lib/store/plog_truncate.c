@@ -25,7 +25,7 @@ static int count_below(struct plog *l, struct entries *e, struct entry_key key, 
     return rc < 0 ? rc : 0;
 }
 
-static int count_entries(struct plog *l, struct segment *s, struct segment_sum *sum)
+static int count_entries(struct plog *l, struct segment *s, struct segment_sum *sum, int64_t *ret_text_at)
 {
     uint8_t e[ENTRY_BYTES_MAX];
     int64_t indexed_at = 0;
@@ -43,12 +43,17 @@ static int count_entries(struct plog *l, struct segment *s, struct segment_sum *
         rc = entries_get(&s->time, sum->time_n - 1, e);
         sum->indexed_timestamp = rc == 0 ? entry_key_get(e, TIME_TIMESTAMP) : -1;
     }
+    if (rc == 0 && sum->text_n > 0) {
+        rc = entries_get(&s->text, sum->text_n - 1, e);
+        *ret_text_at = rc == 0 ? entry_key_get(e, TEXT_POSITION) : 0;
+    }
     sum->since_index = sum->size - indexed_at;
     return rc;
 }
 
-/* Greatest timestamps of what stays, by the batch headers: only what no longer has its summary needs it. */
-static int sum_timestamps(struct plog *l, struct segment *s, struct segment_sum *sum)
+/* Greatest timestamps of what stays, by the batch headers, and the heads since the last entry of .text: only what no
+ * longer has its summary needs them. */
+static int sum_headers(struct plog *l, struct segment *s, int64_t text_at, struct segment_sum *sum)
 {
     struct logscan scan;
     struct scan_item it;
@@ -62,6 +67,8 @@ static int sum_timestamps(struct plog *l, struct segment *s, struct segment_sum 
     while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what != SCAN_BATCH)
             continue;
+        if (it.at >= text_at)
+            sum->heads = heads_add(sum->heads, &it.h);
         if (it.at == 0)
             sum->first_timestamp = it.h.max_timestamp;
         if (it.h.max_timestamp > sum->max_timestamp) {
@@ -99,6 +106,7 @@ static int find_cut_by_scan(struct plog *l, struct segment *s, int64_t offset, s
 static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *ret)
 {
     struct place at;
+    int64_t text_at = 0;
 
     ret->i = plog_find_segment(l, offset);
     ret->seg = l->segs[ret->i];
@@ -121,9 +129,9 @@ static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *re
         return 0;
     rc = plog_text_before(l, ret->seg, at.position, &ret->sum.text_bytes);
     if (rc == 0)
-        rc = count_entries(l, ret->seg, &ret->sum);
+        rc = count_entries(l, ret->seg, &ret->sum, &text_at);
     if (rc == 0)
-        rc = sum_timestamps(l, ret->seg, &ret->sum);
+        rc = sum_headers(l, ret->seg, text_at, &ret->sum);
     return rc == -ENODATA ? -EBADMSG : rc;
 }
 
@@ -178,11 +186,14 @@ static struct log_point lower_point(const struct plog *l, const struct cut *c)
 /* Under mark_mu. */
 static int lower_claims(struct plog *l, const struct cut *c, const struct recovery *r)
 {
-    struct checkpoint old, low = { .producers_offset = r->snapshot_offset, .producers_empty = r->snapshot_empty };
+    struct checkpoint old, low = { .identity = l->identity };
     int64_t hw = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old) ? old.hw : 0;
 
     pthread_mutex_lock(&l->mu);
+    low.producers_offset = r->snapshot_offset;
+    low.producers_empty = r->snapshot_empty;
     low.start_offset = l->start_offset;
+    low.sealed = plog_sealed_sum(l, c->i);
     low.flushed = lower_point(l, c);
     pthread_mutex_unlock(&l->mu);
     low.hw = MIN(hw, c->sum.end_offset);
@@ -191,6 +202,10 @@ static int lower_claims(struct plog *l, const struct cut *c, const struct recove
         rc = segfile_sync(l->mark);
     if (rc == 0)
         rc = lower_epochs(l, c->sum.end_offset);
+    if (rc == 0) /* its summary, if it was sealed */
+        rc = segment_write_header(c->seg, false);
+    if (rc == 0)
+        rc = segfile_sync(c->seg->text.file);
     return rc < 0 ? rc : plog_save_checkpoint(l, &low);
 }
 
@@ -227,6 +242,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
     l->size_bytes -= c->seg->sum.size - c->sum.size;
     segment_reset(c->seg, &c->sum);
     c->seg->flushed = MIN(c->seg->flushed, c->sum.size);
+    c->seg->n_good = c->seg->n_bad = 0;
     l->generation++;
     l->n_borders = l->n_read_ends = 0;
     l->end_offset = c->sum.end_offset;

@@ -60,9 +60,12 @@ static int load_checkpoint(struct recovery *r)
     plog_path(r->l, CHECKPOINT_FILE, path, sizeof path);
     int rc = io_read_file(r->l->io, r->l->dirfd, path, 65536, &b);
     r->have_ckpt = rc == 0 && checkpoint_decode(slice_of(b.p, b.n), &r->ckpt);
-    if (r->have_ckpt)
+    if (r->have_ckpt && r->ckpt.identity != 0 && r->ckpt.identity != r->l->identity) {
+        r->have_ckpt = false;
+        recovery_note(r, "%s is another partition's: scanned from the start", CHECKPOINT_FILE);
+    } else if (r->have_ckpt && b.n == CHECKPOINT_BYTES)
         memcpy(r->l->saved, b.p, CHECKPOINT_BYTES);
-    else if (rc != -ENOENT)
+    else if (!r->have_ckpt && rc != -ENOENT)
         recovery_note(r, "%s is damaged: scanned from the start", CHECKPOINT_FILE);
     bytebuf_done(&b);
     return rc == -ENOENT || rc == -EFBIG ? 0 : rc;
@@ -71,7 +74,7 @@ static int load_checkpoint(struct recovery *r)
 static int add_segment(struct recovery *r, int64_t base)
 {
     struct plog *l = r->l;
-    struct segment *s = segment_new(l->files, l->name, base);
+    struct segment *s = segment_new(l->files, l->name, l->identity, base);
     struct stat st;
 
     if (fstatat(l->dirfd, segfile_path(s->log), &st, 0) < 0) {
@@ -80,6 +83,7 @@ static int add_segment(struct recovery *r, int64_t base)
         return rc;
     }
     s->sum.size = s->flushed = st.st_size;
+    s->trusted = INT64_MAX;
     if (st.st_size > 0)
         l->newest_ms = st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000;
     plog_push_segment(l, s);
@@ -93,7 +97,7 @@ static int open_segments(struct recovery *r)
 
     for (int i = 0; i < ls->n_logs; i++) {
         if (i + 1 < ls->n_logs && ls->logs[i + 1] <= r->l->start_offset) {
-            struct segment *s = segment_new(r->l->files, r->l->name, ls->logs[i]);
+            struct segment *s = segment_new(r->l->files, r->l->name, r->l->identity, ls->logs[i]);
             int rc = segment_unlink(s);
             segment_unref(s);
             if (rc < 0)
@@ -135,7 +139,7 @@ static int create_first_segment(struct recovery *r)
         recovery_note(r, "its directory has no segment: it begins at offset 0");
     r->changed = base > 0 || r->had_dir;
     l->start_offset = base;
-    struct segment *s = segment_new(l->files, l->name, base);
+    struct segment *s = segment_new(l->files, l->name, l->identity, base);
     if (r->have_ckpt)
         s->text_base = r->ckpt.flushed.text_base + r->ckpt.flushed.sum.text_bytes;
     s->known = true;
@@ -151,7 +155,7 @@ static int go_on_at_start(struct recovery *r)
 {
     struct plog *l = r->l;
     const struct segment *old = plog_active(l);
-    struct segment *s = segment_new(l->files, l->name, l->start_offset);
+    struct segment *s = segment_new(l->files, l->name, l->identity, l->start_offset);
     int n_old = l->n_segs;
 
     recovery_note(r, "LOST: the log ends at offset %" PRId64 ", but begins at %" PRId64 "; it goes on there",
@@ -181,11 +185,12 @@ static bool adopt(struct recovery *r)
     struct segment *s = plog_active(r->l);
     const struct log_point *p = &r->ckpt.flushed;
 
-    if (!r->have_ckpt || p->segment != s->base || p->sum.size != s->sum.size)
+    if (!r->have_ckpt || r->ckpt.identity == 0 || p->segment != s->base || p->sum.size != s->sum.size)
         return false;
     segment_reset(s, &p->sum);
     s->text_base = p->text_base;
     s->known = true;
+    s->trusted = s->sum.size;
     r->l->end_offset = p->sum.end_offset;
     r->first = r->l->n_segs;
     r->flush_known = true;
@@ -276,7 +281,10 @@ static int recover(struct recovery *r, bool clean)
         load_flush_point(r);
         rc = create_first_segment(r);
         r->first = l->n_segs;
-    } else if (!(clean && adopt(r))) {
+    } else if (clean && adopt(r)) {
+        if (r->ckpt.sealed != plog_sealed_sum(l, l->n_segs - 1))
+            rc = recovery_look_at_sealed(r);
+    } else {
         load_flush_point(r);
         rc = recovery_scan(r);
         if (rc == 0)

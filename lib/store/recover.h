@@ -44,6 +44,9 @@ void recovery_note_gap(struct recovery *r, int64_t from, int64_t to);
 int recovery_scan(struct recovery *r);
 /* recover_sealed.c: what the scan did not walk, from the front to segment r->first. */
 int recovery_look_at_sealed(struct recovery *r);
+/* Another file in the place of a .log of which nothing is known yet; sum: the witness (NULL: the segment's summary). */
+bool recovery_is_foreign(struct recovery *r, struct segment *s, const struct segment_sum *sum);
+int recovery_keep_foreign(struct recovery *r, struct segment *s); /* of a sealed one */
 /* recover_cut.c: ends the log at a position of segment i, keeping what is cut off in *.cut files. */
 int recovery_cut(struct recovery *r, int i, int64_t position);
 /* recover_state.c: producers and leader epochs, from their files and from the log. The epochs' file is read

@@ -29,7 +29,7 @@ static void choose_start(struct recovery *r)
         return;
     r->first = plog_find_segment(l, p->segment);
     struct segment *s = l->segs[r->first];
-    if (s->base == p->segment && s->sum.size >= p->sum.size)
+    if (s->base == p->segment && s->sum.size >= p->sum.size && r->ckpt.identity != 0)
         r->first_position = p->sum.size;
 }
 
@@ -75,6 +75,7 @@ static void keep_damage(struct recovery *r, struct segment *s, struct segment_sc
     r->changed = true;
     s->sum.size += it->n;
     s->sum.text_bytes += damage_text_bytes(&ss->iter, &ss->scan, it);
+    s->trusted = s->sum.size; /* what stands before it is looked at when it is read */
     s->sum.since_index = INT32_MAX + 1LL;
     if (it->what == SCAN_TAIL)
         s->sum.end_offset = ss->scan.limit_offset;
@@ -187,6 +188,26 @@ static int rewrite(struct plog *l, struct segment *s, int64_t from)
     return plog_disk_error(l, rc, segfile_path(s->log));
 }
 
+/* What the checkpoint says of the newest segment. */
+static const struct segment_sum *witness_of_last(const struct recovery *r, const struct segment *s)
+{
+    bool same = r->have_ckpt && r->ckpt.identity != 0 && r->ckpt.flushed.segment == s->base;
+    static const struct segment_sum none;
+
+    return same ? &r->ckpt.flushed.sum : &none;
+}
+
+/* The newest segment's file is another one: it is kept aside as what is cut off, and the log ends before it. */
+static int cut_foreign(struct recovery *r, int i)
+{
+    struct segment *s = r->l->segs[i];
+    struct segment_sum empty = segment_sum_empty(s->base);
+
+    segment_reset(s, &empty);
+    s->known = true;
+    return recovery_cut(r, i, 0);
+}
+
 static int scan_all(struct recovery *r, struct segment_scan *ss)
 {
     struct plog *l = r->l;
@@ -197,10 +218,16 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
 
     for (int i = r->first; i < l->n_segs; i++) {
         s = l->segs[i];
+        bool last = i + 1 == l->n_segs;
+        bool foreign = position == 0 && recovery_is_foreign(r, s, last ? witness_of_last(r, s) : NULL);
+        if (foreign && last)
+            return cut_foreign(r, i);
         segment_reset(s, &sum);
         s->text_base = text_base;
         s->known = true;
-        int rc = scan_segment(r, i, position, sum.end_offset, ss);
+        s->trusted = position;
+        ss->cut_at = -1;
+        int rc = foreign ? recovery_keep_foreign(r, s) : scan_segment(r, i, position, sum.end_offset, ss);
         if (rc < 0)
             return rc;
         if (ss->cut_at >= 0)
@@ -210,7 +237,7 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
         if (s->sum.end_offset != l->segs[i + 1]->base && reached_flush_point(r, s))
             return recovery_cut(r, i, s->sum.size);
         recovery_note_gap(r, s->sum.end_offset, l->segs[i + 1]->base);
-        rc = seal_scanned(s);
+        rc = foreign ? 0 : seal_scanned(s);
         if (rc < 0)
             return rc;
         text_base = s->text_base + s->sum.text_bytes;
@@ -246,8 +273,12 @@ int recovery_scan(struct recovery *r)
     rc = segment_write_tails(s, NULL);
     if (rc == 0)
         rc = segment_trim_files(s);
-    if (rc == 0 && !segment_read_header(s, &h))
+    /* It will be written to: a summary of what was there must not outlive that, not even a power cut. */
+    if (rc == 0 && (!segment_read_header(s, &h) || h.version == 1 || h.sealed)) {
         rc = segment_write_header(s, false);
+        if (rc == 0)
+            rc = segfile_sync(s->text.file);
+    }
     if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
         return rc;
     rc = 0;

@@ -16,7 +16,7 @@ enum {
     TEXT_H_BASE = 16,
     TEXT_H_TEXT_BASE = 24,
     TEXT_H_SEALED = 32,
-    TEXT_H_ZERO = 36,
+    TEXT_H_IDENTITY = 36,
     TEXT_H_END_OFFSET = 40,
     TEXT_H_SIZE = 48,
     TEXT_H_TEXT_BYTES = 56,
@@ -25,10 +25,10 @@ enum {
     TEXT_H_INDEX_N = 80,
     TEXT_H_TIME_N = 84,
     TEXT_H_TEXT_N = 88,
-    TEXT_H_ZERO2 = 92,
+    TEXT_H_HEADS = 92,
 };
 #define TEXT_MAGIC   "klogtext"
-#define TEXT_VERSION 1
+#define TEXT_VERSION 2 /* 1 is read too */
 
 void index_add(struct segment *s, int64_t last_offset)
 {
@@ -52,20 +52,29 @@ void timeindex_add(struct segment *s)
     s->sum.indexed_timestamp = s->sum.max_timestamp;
 }
 
-void text_add(struct segment *s, int64_t base_offset)
+bool text_add(struct segment *s, int64_t base_offset)
 {
     uint8_t e[TEXT_ENTRY_BYTES];
 
+    if (entries_tail_full(&s->text))
+        return false;
     put_be32(e, (uint32_t)(base_offset - s->base));
     put_be32(e + 4, (uint32_t)s->sum.size);
     put_be64(e + 8, (uint64_t)s->sum.text_bytes);
-    put_be32(e + 16, crc32c(0, e, 16));
+    put_be32(e + 16, s->sum.heads);
+    put_be32(e + 20, crc32c(0, e, 20));
     entries_add(&s->text, e);
+    return true;
 }
 
 bool text_entry_ok(const uint8_t *entry)
 {
-    return crc32c(0, entry, 16) == get_be32(entry + 16);
+    return crc32c(0, entry, 20) == get_be32(entry + 20);
+}
+
+uint32_t text_entry_heads(const uint8_t *entry)
+{
+    return get_be32(entry + 16);
 }
 
 void text_header_encode(uint8_t *p, const struct text_header *h)
@@ -73,6 +82,8 @@ void text_header_encode(uint8_t *p, const struct text_header *h)
     memset(p, 0, TEXT_HEADER_BYTES);
     memcpy(p + TEXT_H_MAGIC, TEXT_MAGIC, 8);
     put_be32(p + TEXT_H_VERSION, TEXT_VERSION);
+    put_be32(p + TEXT_H_IDENTITY, h->identity);
+    put_be32(p + TEXT_H_HEADS, h->sum.heads);
     put_be64(p + TEXT_H_BASE, (uint64_t)h->base);
     put_be64(p + TEXT_H_TEXT_BASE, (uint64_t)h->text_base);
     put_be32(p + TEXT_H_SEALED, h->sealed);
@@ -92,9 +103,12 @@ bool text_header_decode(const uint8_t *p, int64_t n, struct text_header *ret)
     struct text_header h = { .sum = segment_sum_empty(0) };
 
     if (n < TEXT_HEADER_BYTES || memcmp(p, TEXT_MAGIC, 8) != 0 ||
-        get_be32(p + TEXT_H_VERSION) != TEXT_VERSION ||
+        get_be32(p + TEXT_H_VERSION) < 1 || get_be32(p + TEXT_H_VERSION) > TEXT_VERSION ||
         get_be32(p + TEXT_H_CRC) != crc32c(0, p + TEXT_H_BASE, TEXT_HEADER_BYTES - TEXT_H_BASE))
         return false;
+    h.version = (int32_t)get_be32(p + TEXT_H_VERSION);
+    h.identity = get_be32(p + TEXT_H_IDENTITY);
+    h.sum.heads = get_be32(p + TEXT_H_HEADS);
     h.base = (int64_t)get_be64(p + TEXT_H_BASE);
     h.text_base = (int64_t)get_be64(p + TEXT_H_TEXT_BASE);
     h.sealed = get_be32(p + TEXT_H_SEALED) == 1;
@@ -118,13 +132,16 @@ bool segment_read_header(struct segment *s, struct text_header *ret)
     uint8_t p[TEXT_HEADER_BYTES];
     int64_t got = segfile_read(s->text.file, p, sizeof p, 0);
 
-    return got > 0 && text_header_decode(p, got, ret) && ret->base == s->base;
+    return got > 0 && text_header_decode(p, got, ret) && ret->base == s->base &&
+           (ret->version == 1 || ret->identity == s->identity);
 }
 
 int segment_write_header(struct segment *s, bool sealed)
 {
     uint8_t p[TEXT_HEADER_BYTES];
-    struct text_header h = { .sealed = sealed, .base = s->base, .text_base = s->text_base };
+    struct text_header h = {
+        .identity = s->identity, .sealed = sealed, .base = s->base, .text_base = s->text_base
+    };
 
     h.sum = sealed ? segment_sum(s) : segment_sum_empty(s->base);
     text_header_encode(p, &h);

@@ -27,7 +27,9 @@ static bool file_holds(struct entries *e, int32_t n)
     return size == want || (size == -ENOENT && want == 0);
 }
 
-static void set_known(struct plog *l, struct segment *s, const struct segment_sum *sum, int64_t text_base)
+/* trusted: as in struct segment. */
+static void set_known(struct plog *l, struct segment *s, const struct segment_sum *sum, int64_t text_base,
+                      int64_t trusted)
 {
     pthread_mutex_lock(&l->mu);
     if (s->known && (s->text_base != text_base || s->sum.text_bytes != sum->text_bytes))
@@ -35,6 +37,8 @@ static void set_known(struct plog *l, struct segment *s, const struct segment_su
     segment_reset(s, sum);
     s->text_base = text_base;
     s->known = true;
+    s->trusted = trusted;
+    s->n_good = s->n_bad = 0;
     pthread_mutex_unlock(&l->mu);
 }
 
@@ -43,11 +47,11 @@ static bool load_from_header(struct plog *l, struct segment *s)
 {
     struct text_header h;
 
-    if (!segment_read_header(s, &h) || !h.sealed || h.sum.size != s->sum.size ||
+    if (!segment_read_header(s, &h) || h.version == 1 || !h.sealed || h.sum.size != s->sum.size ||
         !file_holds(&s->index, h.sum.index_n) || !file_holds(&s->time, h.sum.time_n) ||
         !file_holds(&s->text, h.sum.text_n))
         return false;
-    set_known(l, s, &h.sum, h.text_base);
+    set_known(l, s, &h.sum, h.text_base, INT64_MAX);
     return true;
 }
 
@@ -55,7 +59,7 @@ static bool load_from_header(struct plog *l, struct segment *s)
 static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text_base, int64_t text_end,
                    bool sealed)
 {
-    struct segment *fresh = segment_new(l->files, l->name, s->base);
+    struct segment *fresh = segment_new(l->files, l->name, l->identity, s->base);
 
     pthread_mutex_lock(&l->mu);
     int32_t interval = l->cfg.index_interval_bytes;
@@ -82,7 +86,7 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
         segfile_forget(s->index.file);
         segfile_forget(s->time.file);
         segfile_forget(s->text.file);
-        set_known(l, s, &sum, fresh->text_base);
+        set_known(l, s, &sum, fresh->text_base, sealed ? INT64_MAX : size);
     }
     segment_unref(fresh);
     return rc;
@@ -245,7 +249,7 @@ int plog_repair_segment(struct plog *l, struct segment *s)
 
     pthread_mutex_lock(&l->append_mu);
     pthread_mutex_lock(&l->fix_mu);
-    if (s->rebuilds < REBUILDS_MAX) {
+    if (s->rebuilds < REBUILDS_MAX && !s->foreign) {
         int64_t text_end = text_end_from_next(l, s);
         if (text_end < 0 && is_known(l, s))
             text_end = s->text_base + s->sum.text_bytes;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lib/base/check.h"
+#include "lib/base/crc32c.h"
 #include "lib/base/mem.h"
 
 const char *const segment_suffix[SEGMENT_FILES] = { ".log", ".index", ".timeindex", ".text" };
@@ -36,12 +37,13 @@ struct segment_sum segment_sum_empty(int64_t base)
     };
 }
 
-struct segment *segment_new(struct filecache *c, const char *dir, int64_t base)
+struct segment *segment_new(struct filecache *c, const char *dir, uint32_t identity, int64_t base)
 {
     struct segment *s = xcalloc(1, sizeof *s);
 
     atomic_init(&s->refs, 1);
     s->base = base;
+    s->identity = identity;
     s->log = file_of(c, dir, base, SEGMENT_LOG);
     entries_init(&s->index, file_of(c, dir, base, SEGMENT_INDEX), 0, INDEX_ENTRY_BYTES);
     entries_init(&s->time, file_of(c, dir, base, SEGMENT_TIMEINDEX), 0, TIME_ENTRY_BYTES);
@@ -84,6 +86,17 @@ void segment_reset(struct segment *s, const struct segment_sum *sum)
     entries_set_count(&s->index, sum->index_n);
     entries_set_count(&s->time, sum->time_n);
     entries_set_count(&s->text, sum->text_n);
+}
+
+uint32_t heads_add(uint32_t heads, const struct batch_header *h)
+{
+    uint8_t p[20];
+
+    put_be64(p, (uint64_t)h->base_offset);
+    put_be32(p + 8, (uint32_t)h->length);
+    put_be32(p + 12, h->crc);
+    put_be32(p + 16, (uint32_t)h->last_offset_delta);
+    return crc32c(heads, p, sizeof p);
 }
 
 bool segment_tails_full(const struct segment *s)
@@ -134,9 +147,11 @@ void segment_add(struct segment *s, const struct batch_header *h, int64_t text_b
     if (sum->since_index > index_interval_bytes) {
         index_add(s, last);
         timeindex_add(s);
-        text_add(s, h->base_offset);
+        if (text_add(s, h->base_offset))
+            sum->heads = 0;
         sum->since_index = 0;
     }
+    sum->heads = heads_add(sum->heads, h);
     sum->size += batch_size(h);
     sum->since_index += batch_size(h);
     sum->text_bytes += text_bytes;

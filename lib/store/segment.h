@@ -27,18 +27,23 @@ struct segment;
 #define TIME_ENTRY_BYTES 12
 #define TIME_TIMESTAMP   ((struct entry_key){ 0, 8 })
 #define TIME_OFFSET      ((struct entry_key){ 8, 4 })
-/* .text: u32 relative base offset of a batch, u32 its position, i64 bytes of text before it in the segment,
- * u32 CRC-32C. */
-#define TEXT_ENTRY_BYTES  20
+/* .text: u32 relative base offset of a batch, u32 its position, i64 bytes of text before it in the segment, u32 heads
+ * of the batches between the entry before and this one, u32 CRC-32C. */
+#define TEXT_ENTRY_BYTES  24
+#define TEXT_ENTRY_BYTES_V1 20
 #define TEXT_HEADER_BYTES 96
 #define TEXT_OFFSET       ((struct entry_key){ 0, 4 })
 #define TEXT_POSITION     ((struct entry_key){ 4, 4 })
 #define TEXT_TEXT         ((struct entry_key){ 8, 8 })
 bool text_entry_ok(const uint8_t *entry);
+uint32_t text_entry_heads(const uint8_t *entry);
+/* The heads of a run of batches: a checksum over the fields that say where each is and what it is, of which its own
+ * checksum covers only some. 0 before the first. */
+uint32_t heads_add(uint32_t heads, const struct batch_header *h);
 /* Inside the segment: an entry for the batch about to be added. */
 void index_add(struct segment *s, int64_t last_offset);
 void timeindex_add(struct segment *s);
-void text_add(struct segment *s, int64_t base_offset);
+bool text_add(struct segment *s, int64_t base_offset); /* false: there was no room */
 
 /* What is known about the bytes of a segment from its front up to some batch border. */
 struct segment_sum {
@@ -51,11 +56,19 @@ struct segment_sum {
     int64_t since_index;             /* bytes since the last index entry */
     int64_t indexed_timestamp;       /* of the last entry of .timeindex, -1 none */
     int32_t index_n, time_n, text_n; /* entries of the indexes */
+    uint32_t heads;                  /* of the batches since the last entry of .text */
+};
+
+#define CHECKED_RANGES 8
+
+struct checked { /* positions [from, to) of a .log, batch borders */
+    int64_t from, to;
 };
 
 struct segment {
     atomic_int refs;
     int64_t base;        /* first offset, set once */
+    uint32_t identity;   /* of the log it belongs to, set once */
     struct segfile *log; /* set once */
     struct entries index, time, text;
     struct segment_sum sum; /* entry counts live in the three above; filled in by segment_sum */
@@ -63,10 +76,15 @@ struct segment {
     int64_t flushed;        /* bytes known to be on disk */
     bool known;             /* sum (but for size and end_offset) and text_base are right */
     uint8_t rebuilds;       /* of its index files since it was opened */
+    /* segcheck.c: what was found of the file when it was first read */
+    int64_t trusted;        /* from this position on this process wrote or checked every batch itself */
+    struct checked good[CHECKED_RANGES], bad[CHECKED_RANGES];
+    int n_good, n_bad;
+    bool foreign;           /* the .log is another file: nothing of it is read. Guarded by the log's mu */
     bool gone;              /* no longer of the log: its files are not made anew */
 };
 
-struct segment *segment_new(struct filecache *c, const char *dir, int64_t base);
+struct segment *segment_new(struct filecache *c, const char *dir, uint32_t identity, int64_t base);
 struct segment *segment_ref(struct segment *s);
 void segment_unref(struct segment *s);
 /* Writes the path of one file of the segment `base`. */
@@ -94,6 +112,8 @@ int segment_unlink(struct segment *s);
 /* The .text header: text_base, and of a sealed segment everything in the sum. */
 int segment_write_header(struct segment *s, bool sealed);
 struct text_header {
+    int32_t version;   /* 2; 1 has no identity, and entries without heads: only the header is of use */
+    uint32_t identity;
     bool sealed;
     int64_t base, text_base;
     struct segment_sum sum;
@@ -101,6 +121,7 @@ struct text_header {
 void text_header_encode(uint8_t *ret, const struct text_header *h);
 bool text_header_decode(const uint8_t *p, int64_t n, struct text_header *ret);
 /* Reads and checks it; false when it cannot be used. */
+/* (another log's is of no use) */
 bool segment_read_header(struct segment *s, struct text_header *ret);
 
 /* Bytes the plain view has of one whole batch: the sum over its records of value and newline. Control batches

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/cleantest.h %D%/storetest.h
-UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_plog %D%/test_recover %D%/test_register_journal %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
+UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_identity %D%/test_plog %D%/test_recover %D%/test_register_journal %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
 	%D%/test_time %D%/test_truncate
 UNIT_TESTS += %D%/test_scan
 %C%_test_clean_SOURCES = %D%/test_clean.c
@@ -57,3 +57,6 @@ UNIT_TESTS += %D%/test_scan
 %C%_test_truncate_SOURCES = %D%/test_truncate.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_truncate_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_truncate_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_identity_SOURCES = %D%/test_identity.c
+%C%_test_identity_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_identity_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

@@ -156,6 +156,7 @@ static void check_after(struct fixture *f, const struct promise *p)
     must_open(f);
     struct plog_ends e = ends_of(f);
     assert_true(e.end_offset >= p->flushed);
+
     assert_true(e.end_offset <= MAX(p->appended, p->flushed) + 2); /* the batch in flight may have made it */
     assert_true(e.start_offset >= MIN(p->start, e.end_offset) && e.start_offset <= p->start_tried);
     assert_int_equal(e.flushed_offset, e.end_offset);

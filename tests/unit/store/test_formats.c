@@ -34,6 +34,7 @@ static const struct segment_sum some_sum = {
     .index_n = 9,
     .time_n = 10,
     .text_n = 11,
+    .heads = 12,
 };
 
 static void the_checkpoint(void **state)
@@ -44,6 +45,8 @@ static void the_checkpoint(void **state)
         .flushed = { .segment = 23, .text_base = 24, .sum = some_sum },
         .producers_offset = 25,
         .producers_empty = true,
+        .identity = 26,
+        .sealed = 27,
     };
     static const struct {
         int at, width;
@@ -51,14 +54,15 @@ static void the_checkpoint(void **state)
     } fields[] = {
         { 16, 8, 21 },   { 24, 8, 22 },   { 32, 8, 1002 }, { 40, 8, 23 },   { 48, 8, 1001 }, { 56, 8, 24 },
         { 64, 8, 1003 }, { 72, 8, 1004 }, { 80, 8, 1005 }, { 88, 8, 1006 }, { 96, 8, 1007 }, { 104, 8, 1008 },
-        { 112, 4, 9 },   { 116, 4, 10 },  { 120, 4, 11 },  { 124, 4, 1 },   { 128, 8, 25 },  { 136, 8, 0 },
+        { 112, 4, 9 },   { 116, 4, 10 },  { 120, 4, 11 },  { 124, 4, 1 },   { 128, 8, 25 },  { 136, 4, 12 },
+        { 140, 4, 26 },  { 144, 4, 27 },  { 148, 4, 0 },
     };
     uint8_t p[CHECKPOINT_BYTES], again[CHECKPOINT_BYTES];
     struct checkpoint back;
 
     (void)state;
     checkpoint_encode(p, &c);
-    assert_head(p, sizeof p, "klogckpt", 1);
+    assert_head(p, sizeof p, "klogckpt", 2);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         assert_field(p, fields[i].at, fields[i].width, fields[i].value);
     assert_true(checkpoint_decode(slice_of(p, sizeof p), &back));
@@ -74,21 +78,21 @@ static void the_checkpoint(void **state)
 
 static void the_text_header_and_its_entries(void **state)
 {
-    const struct text_header h = { .sealed = true, .base = 31, .text_base = 32, .sum = some_sum };
+    const struct text_header h = { .identity = 30, .sealed = true, .base = 31, .text_base = 32, .sum = some_sum };
     static const struct {
         int at, width;
         int64_t value;
     } fields[] = {
-        { 16, 8, 31 },   { 24, 8, 32 },   { 32, 4, 1 },    { 36, 4, 0 },    { 40, 8, 1002 },
+        { 16, 8, 31 },   { 24, 8, 32 },   { 32, 4, 1 },    { 36, 4, 30 },   { 40, 8, 1002 },
         { 48, 8, 1001 }, { 56, 8, 1003 }, { 64, 8, 1004 }, { 72, 8, 1005 }, { 80, 4, 9 },
-        { 84, 4, 10 },   { 88, 4, 11 },   { 92, 4, 0 },
+        { 84, 4, 10 },   { 88, 4, 11 },   { 92, 4, 12 },
     };
     uint8_t p[TEXT_HEADER_BYTES];
     struct text_header back;
 
     (void)state;
     text_header_encode(p, &h);
-    assert_head(p, sizeof p, "klogtext", 1);
+    assert_head(p, sizeof p, "klogtext", 2);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         assert_field(p, fields[i].at, fields[i].width, fields[i].value);
     assert_true(text_header_decode(p, sizeof p, &back));
@@ -112,6 +116,7 @@ static void the_index_files_of_a_segment(void **state)
     must_open(f);
     append_n(f, 10, 50);
     int64_t one = ends_of(f).size_bytes;
+    int64_t first_heads = plog_active(f->l)->sum.heads;
     append_n(f, 10, 50);
     shut(f, true);
 
@@ -129,11 +134,12 @@ static void the_index_files_of_a_segment(void **state)
     b.n = 0;
     file_path(f, SEG0 ".text", path);
     assert_int_equal(fs_read_file(AT_FDCWD, path, 1000, &b), 0);
-    assert_int_equal(b.n, 96 + 20);
+    assert_int_equal(b.n, 96 + 24);
     assert_field(b.p, 96, 4, 10);
     assert_field(b.p, 100, 4, one);
     assert_field(b.p, 104, 8, 510);
-    assert_field(b.p, 112, 4, crc32c(0, b.p + 96, 16));
+    assert_field(b.p, 112, 4, first_heads);
+    assert_field(b.p, 116, 4, crc32c(0, b.p + 96, 20));
     bytebuf_done(&b);
 }
 
