@@ -41,7 +41,7 @@ struct known_log {
     char topic[TOPIC_NAME_MAX + 1];
     int32_t partition;
     int dir;
-    struct uuid topic_id;  /* zero: from a file, which does not say */
+    struct uuid topic_id;  /* whose all of this is; zero: a file did not say, and then it counts for nothing */
     int64_t first_dirty;   /* everything below is clean */
     int64_t horizon_ms;    /* HORIZON_... */
     bool unfinished;       /* the last pass did not get as far as it wanted */
@@ -119,6 +119,7 @@ static void take_horizon(void *arg, const struct clean_mark *m)
     if (!is_name(m->topic))
         return;
     struct known_log *k = log_get(r->cleaner, m->topic, m->partition, r->dir);
+    k->topic_id = m->topic_id;
     k->horizon_ms = m->value == INT64_MAX ? HORIZON_NONE : m->value;
 }
 
@@ -143,30 +144,35 @@ static int64_t horizon_of(const struct known_log *k)
     return k->horizon_ms == HORIZON_NONE ? INT64_MAX : k->horizon_ms;
 }
 
-static void write_file(struct cleaner *c, int dir, const char *file,
-                       int64_t (*value)(const struct known_log *k))
+static int write_file(struct cleaner *c, int dir, const char *file, enum clean_marks_form form,
+                      int64_t (*value)(const struct known_log *k))
 {
     struct datadir *dd = c->broker->dirs[dir];
     CLEANUP(freep) struct clean_mark *marks = xcalloc(HASH_COUNT(c->logs) + 1, sizeof *marks);
     struct known_log *k, *tmp;
     size_t n = 0;
 
-    if (datadir_failed(dd) || datadir_is_full(dd))
-        return;
     HASH_ITER (hh, c->logs, k, tmp) {
         if (k->dir == dir)
-            marks[n++] = (struct clean_mark){ k->topic, k->partition, value(k) };
+            marks[n++] = (struct clean_mark){ k->topic, k->partition, value(k), k->topic_id };
     }
-    int rc = clean_marks_write(dd, file, marks, n);
+    int rc = clean_marks_write(dd, file, marks, n, form);
     if (rc < 0)
         log_warn("%s/%s cannot be written: %s; after a restart some cleaning is done again", datadir_path(dd),
                  file, strerror(-rc));
+    return rc;
 }
 
+/* The second says whose the first is, so it is written only when the first was: a mark of a topic that is gone never
+ * gets the id of the one made anew. */
 static void save(struct cleaner *c, int dir)
 {
-    write_file(c, dir, CLEAN_OFFSETS_FILE, offset_of);
-    write_file(c, dir, CLEAN_HORIZONS_FILE, horizon_of);
+    const struct datadir *dd = c->broker->dirs[dir];
+
+    if (datadir_failed(dd) || datadir_is_full(c->broker->dirs[dir]))
+        return;
+    if (write_file(c, dir, CLEAN_OFFSETS_FILE, CLEAN_MARKS_KAFKA, offset_of) == 0)
+        write_file(c, dir, CLEAN_HORIZONS_FILE, CLEAN_MARKS_WITH_ID, horizon_of);
 }
 
 /* ---- choosing ---- */
@@ -230,13 +236,13 @@ static void consider(struct round *r, struct partition *pt, const struct topic_c
     struct partition_view v;
     struct known_log *k = log_get(r->cleaner, pt->topic, pt->id, pt->dir);
 
-    if (uuid_is_zero(&k->topic_id))
-        k->topic_id = pt->topic_id;
-    else if (!uuid_eq(&k->topic_id, &pt->topic_id))
+    if (!uuid_eq(&k->topic_id, &pt->topic_id))
         log_reset(k, &pt->topic_id);
     k->dir = pt->dir;
     k->seen = true;
     partition_view(pt, &v);
+    if (k->first_dirty > v.leo) /* the log lost its tail; what is written there now is not clean */
+        log_reset(k, &pt->topic_id);
     if (v.err != KERR_NONE || !v.hw_is_current || k->not_before_ms > clock_mono_ms())
         return;
     double urgency = look_at(r, pt, k, cfg, &v);

@@ -12,11 +12,19 @@
 
 #define MARKS_FILE_MAX (64 << 20)
 
-void clean_marks_encode(const struct clean_mark *v, size_t n, struct bytebuf *ret)
+void clean_marks_encode(const struct clean_mark *v, size_t n, enum clean_marks_form form, struct bytebuf *ret)
 {
-    bytebuf_printf(ret, "0\n%zu\n", n);
-    for (size_t i = 0; i < n; i++)
-        bytebuf_printf(ret, "%s %" PRId32 " %" PRId64 "\n", v[i].topic, v[i].partition, v[i].value);
+    char id[UUID_TEXT_LEN + 1];
+
+    bytebuf_printf(ret, "%d\n%zu\n", (int)form, n);
+    for (size_t i = 0; i < n; i++) {
+        bytebuf_printf(ret, "%s %" PRId32 " %" PRId64, v[i].topic, v[i].partition, v[i].value);
+        if (form == CLEAN_MARKS_WITH_ID) {
+            uuid_text(&v[i].topic_id, id);
+            bytebuf_printf(ret, " %s", id);
+        }
+        bytebuf_printf(ret, "\n");
+    }
 }
 
 /* Takes one line off s into ret; false at the end, or when it does not fit. */
@@ -45,43 +53,47 @@ static bool parse_number(const char *text, int64_t max, int64_t *ret)
     return true;
 }
 
-static bool parse_line(char *line, struct clean_mark *ret)
+static bool parse_line(char *line, enum clean_marks_form form, struct clean_mark *ret)
 {
     char *save = NULL;
     int64_t partition;
     const char *topic = strtok_r(line, " ", &save), *number = strtok_r(NULL, " ", &save);
     const char *value = strtok_r(NULL, " ", &save);
+    const char *id = form == CLEAN_MARKS_WITH_ID ? strtok_r(NULL, " ", &save) : NULL;
 
+    *ret = (struct clean_mark){ .topic = topic };
     if (value == NULL || strtok_r(NULL, " ", &save) != NULL || !parse_number(number, INT32_MAX, &partition) ||
         !parse_number(value, INT64_MAX, &ret->value))
         return false;
-    ret->topic = topic;
+    if (form == CLEAN_MARKS_WITH_ID && (id == NULL || !uuid_parse(id, &ret->topic_id)))
+        return false;
     ret->partition = (int32_t)partition;
     return true;
 }
 
 bool clean_marks_decode(struct slice s, clean_mark_fn *cb, void *arg)
 {
-    char line[NAME_MAX + 64];
+    char line[NAME_MAX + 96];
     int64_t version, n;
 
-    if (!take_line(&s, line, sizeof line) || !parse_number(line, 0, &version) ||
+    if (!take_line(&s, line, sizeof line) || !parse_number(line, CLEAN_MARKS_WITH_ID, &version) ||
         !take_line(&s, line, sizeof line) || !parse_number(line, INT64_MAX, &n))
         return false;
     for (int64_t i = 0; i < n; i++) {
         struct clean_mark m;
-        if (!take_line(&s, line, sizeof line) || !parse_line(line, &m))
+        if (!take_line(&s, line, sizeof line) || !parse_line(line, (enum clean_marks_form)version, &m))
             return false;
         cb(arg, &m);
     }
     return s.n == 0;
 }
 
-int clean_marks_write(struct datadir *dd, const char *file, const struct clean_mark *v, size_t n)
+int clean_marks_write(struct datadir *dd, const char *file, const struct clean_mark *v, size_t n,
+                      enum clean_marks_form form)
 {
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
 
-    clean_marks_encode(v, n, &b);
+    clean_marks_encode(v, n, form, &b);
     return io_replace_file(datadir_io(dd), datadir_fd(dd), ".", file, b.p, b.n);
 }
 

@@ -116,6 +116,7 @@ SYSTEM_TESTS += \
     %D%/390-idle-consumer-over-removed-records.t \
     %D%/381-identity-and-guests.t \
     %D%/382-registers-lost-or-old.t \
+    %D%/383-cleaning-of-a-topic-made-anew.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "daemon/meta/cluster.h"
 #include "daemon/upkeep/cleaner_choice.h"
 #include "lib/base/clock.h"
 #include "lib/base/fsutil.h"
@@ -51,16 +52,23 @@ static void tombstones_are_a_reason_once_their_time_has_come(void **state)
 
 static void add_mark(void *arg, const struct clean_mark *m)
 {
-    bytebuf_printf(arg, "%s/%d/%lld ", m->topic, m->partition, (long long)m->value);
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_text(&m->topic_id, id);
+    bytebuf_printf(arg, "%s/%d/%lld", m->topic, m->partition, (long long)m->value);
+    bytebuf_printf(arg, uuid_is_zero(&m->topic_id) ? " " : "/%s ", id);
 }
 
 static void checkpoints_are_kafka_s_text(void **state)
 {
     (void)state;
-    static const struct clean_mark marks[] = { { "orders", 0, 17 }, { "a.b", 12, INT64_MAX } };
+    static const struct clean_mark marks[] = { { .topic = "orders", .value = 17, .topic_id = { { 1 } } },
+                                                { .topic = "a.b", .partition = 12, .value = INT64_MAX } };
     static const char *const bad[] = {
         "",
-        "1\n0\n",
+        "2\n0\n",
+        "1\n1\nx 0 1\n",
+        "1\n1\nx 0 1 AQAA\n",
         "0\n1\n",
         "0\n1\nx 0\n",
         "0\n1\nx 0 1 2\n",
@@ -73,13 +81,18 @@ static void checkpoints_are_kafka_s_text(void **state)
     };
     struct bytebuf b = { 0 }, got = { 0 };
 
-    clean_marks_encode(marks, 2, &b);
+    clean_marks_encode(marks, 2, CLEAN_MARKS_KAFKA, &b);
     assert_string_equal(bytebuf_cstr(&b), "0\n2\norders 0 17\na.b 12 9223372036854775807\n");
     assert_true(clean_marks_decode(slice_of(b.p, b.n), add_mark, &got));
     assert_string_equal(bytebuf_cstr(&got), "orders/0/17 a.b/12/9223372036854775807 ");
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(clean_marks_decode(slice_of(bad[i], strlen(bad[i])), add_mark, &got));
     assert_true(clean_marks_decode(slice_of("0\n0\n", 4), add_mark, &got));
+    b.n = got.n = 0;
+    clean_marks_encode(marks, 1, CLEAN_MARKS_WITH_ID, &b);
+    assert_string_equal(bytebuf_cstr(&b), "1\n1\norders 0 17 AQAAAAAAAAAAAAAAAAAAAA\n");
+    assert_true(clean_marks_decode(slice_of(b.p, b.n), add_mark, &got));
+    assert_string_equal(bytebuf_cstr(&got), "orders/0/17/AQAAAAAAAAAAAAAAAAAAAA ");
     bytebuf_done(&b);
     bytebuf_done(&got);
 }
@@ -209,9 +222,14 @@ static void a_quiet_topic_gets_clean_and_it_is_remembered(void **state)
     produce(&g, "t", "a=1 b=1 a=2");
     produce(&g, "not", "a=1 a=2");
     wait_log(&g, "t", "1:b=1 2:a=2 ");
+    char id[UUID_TEXT_LEN + 1], want[128];
+    struct cluster_image *img = cluster_image_get(g.b.cluster);
+    uuid_text(&cluster_image_topic(img, kstr_of("t"))->id, id);
+    cluster_image_put(img);
+    snprintf(want, sizeof want, "1\n1\nt 0 9223372036854775807 %s\n", id);
     assert_true(rig_stop(&g));
     assert_file(&g, CLEAN_OFFSETS_FILE, "0\n1\nt 0 3\n");
-    assert_file(&g, CLEAN_HORIZONS_FILE, "0\n1\nt 0 9223372036854775807\n");
+    assert_file(&g, CLEAN_HORIZONS_FILE, want);
     rig_start_in(&g, NULL, 1, fast);
     assert_true(log_is(&g, "not", "0:a=1 1:a=2 "));
     produce(&g, "t", "b=2 c=1");
