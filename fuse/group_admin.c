@@ -94,6 +94,7 @@ static void group_commit(struct group_op *op)
     struct mount *m = op->r.mount;
     for (int32_t i = 0; i < op->n; i++)
         op->positions[i] = (struct position){ .topic = op->parent->topic->name,
+                                              .topic_id = op->parent->topic->id,
                                               .partition = pfile_partition(op->rows[i].file),
                                               .offset = op->rows[i].file->ends.start_offset,
                                               .leader_epoch = -1 };

@@ -62,7 +62,7 @@ static void lag_row_print(struct bytebuf *b, const struct lag_row *r)
     else
         bytebuf_printf(b, "%14s ", "-");
     if (r->rc == 0 && r->position >= 0)
-        bytebuf_printf(b, "%14" PRId64 " ", r->file->ends.end_offset - r->position);
+        bytebuf_printf(b, "%14" PRId64 " ", MAX(r->file->ends.end_offset - r->position, 0));
     else
         bytebuf_printf(b, "%14s ", "-");
     bytebuf_printf(b, "%s\n", r->member == NULL ? "-" : r->member);

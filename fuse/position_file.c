@@ -89,7 +89,11 @@ static void set_commit(struct position_set *s, int64_t offset)
     const struct node *n = s->h->node;
     struct mount *m = s->r.mount;
     s->position = (struct position){
-        .topic = n->topic->name, .partition = n->partition, .offset = offset, .leader_epoch = -1
+        .topic = n->topic->name,
+        .topic_id = n->topic->id,
+        .partition = n->partition,
+        .offset = offset,
+        .leader_epoch = -1,
     };
     s->commit = (struct positions_commit){ .group = n->view.group,
                                            .member_id = "",

@@ -51,8 +51,10 @@ void reader_ack(struct reader *g, int64_t at)
     struct reader_part *p;
     while (g->first < g->n_lines && g->lines[g->first].end <= at) {
         const struct reader_line *l = &g->lines[g->first++];
-        if (l->part != NULL)
+        if (l->part != NULL) {
             l->part->acked = l->next;
+            l->part->acked_epoch = l->epoch;
+        }
         g->head += (size_t)(l->end - g->start);
         g->start = l->end;
     }
@@ -168,7 +170,9 @@ static void op_step(struct reader_op *op)
     else if (at < reader_end(g)) {
         if (reader_is_alone(g))
             op_answer(op, at);
-    } else if (g->closing || g->node->topic->gone)
+    } else if (g->topic_gone && !g->follow)
+        op_fail(op, ESTALE);
+    else if (g->closing || g->topic_gone)
         op_answer(op, reader_end(g));
     else if ((g->member == NULL || g->assigned) && reader_is_dry(g))
         op_at_end(op);

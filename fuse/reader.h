@@ -11,6 +11,10 @@
  *   A5  A commit that is refused is told by the next read.
  *   A6  No line is handed out on knowledge older than two seconds that the group has no members; once it has some,
  *       as/G/pN is over for good, since they may have moved the position.
+ *   A7  An open file belongs to its topic's id: once that is deleted, reads give what was fetched before, then the end
+ *       of file where they follow, else ESTALE; nothing more is committed.
+ *   A8  A position that the log has no more, since it lost its end, is moved to where the leader epoch of the record
+ *       before it ended, or to the log's end where no epoch is known; the log says so, and that is committed.
  */
 #ifndef KLOG_FUSE_READER_H
 #define KLOG_FUSE_READER_H
@@ -28,6 +32,8 @@ struct reader_part {
     struct reader *reader;
     struct pfile *file;                /* owned reference */
     int64_t next;                      /* offset to fetch from */
+    int32_t epoch, acked_epoch;        /* leader epochs of the records before next and acked; -1 unknown */
+    bool beyond;                       /* a fetch said that next is not in the log */
     int64_t acked, sent, committed;    /* A2; on its way; stored, or refused and told */
     int64_t sent_ms, committed_ms;     /* when a commit was last sent, and answered */
     bool asking, fetching, committing; /* what is out */
@@ -47,7 +53,8 @@ struct reader_part {
 struct reader_line {
     int64_t end; /* position after its '\n' */
     struct reader_part *part;
-    int64_t next; /* what to commit when it has been dealt with */
+    int64_t next;  /* what to commit when it has been dealt with */
+    int32_t epoch; /* its batch's leader epoch */
 };
 
 struct reader {
@@ -75,6 +82,7 @@ struct reader {
     bool asking, looking;        /* what is out */
     int64_t looked_ms, alone_ms; /* when that was asked; up to when there were no members (A6) */
     bool lost;                   /* to members */
+    bool topic_gone;             /* A7 */
     LIST_ENTRY(reader) link;     /* mount->readers */
     /* as/G/all (reader_member.c) */
     struct member *member;
@@ -133,9 +141,10 @@ void readers_stop(struct mount *m); /* members end without leaving, before their
 
 /* ---- reader_part.c ---- */
 void part_stop(struct reader_part *p); /* it is another member's now */
+void parts_topic_gone(struct reader *g); /* A7 */
 void parts_gone(struct reader *g);     /* all of them */
 void parts_reap(struct reader *g);     /* frees those that went and wait for nothing */
-struct reader_part *part_new(struct reader *g, int32_t partition, int64_t committed);
+struct reader_part *part_new(struct reader *g, int32_t partition, const struct position *committed);
 void part_free(struct reader_part *p); /* nothing of it may be out but a fetch */
 void part_fetch(struct reader_part *p);
 /* Commits what was said, now or when a second has passed (A3). True: all of it is stored. */

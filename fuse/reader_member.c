@@ -44,7 +44,7 @@ static void on_assigned(struct member *mb, const struct position *parts, size_t 
     g->assigned = true;
     for (size_t i = 0; i < n; i++) {
         if (parts[i].err == KERR_NONE)
-            part_new(g, parts[i].partition, parts[i].offset);
+            part_new(g, parts[i].partition, &parts[i]);
         else
             g->error = group_errno(-kerr_errno(parts[i].err), parts[i].err);
     }

@@ -148,7 +148,7 @@ void reader_open_go(struct reader *g)
 {
     struct reader_open *o = g->opening;
     struct reader_part *p = LIST_FIRST(&g->parts);
-    int err = g->error;
+    int err = g->topic_gone ? ESTALE : g->error; /* the kernel then looks the path up anew */
     bool released = g->h == NULL;
     if (g->asking || g->looking || (p != NULL && p->asking))
         return;
@@ -170,7 +170,7 @@ static void on_reader_position(struct group_ask *a, int rc, const struct positio
     if (rc != 0)
         g->error = -rc;
     else
-        part_new(g, g->node->partition, p[0].offset);
+        part_new(g, g->node->partition, &p[0]);
     reader_go(g);
 }
 

@@ -2,12 +2,14 @@
 /* One partition that is read as a group: fetching records as lines, and committing; see reader.h. Loop's
  * thread. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuse/pfile_read.h"
 #include "fuse/reader.h"
 #include "lib/base/check.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/record/batch.h"
 #include "lib/record/iter.h"
@@ -17,23 +19,68 @@
 
 /* ---- where it stands ---- */
 
-/* The log's start may have passed the position; a position behind the end waits until the log comes there. */
+/* A8: the log ends at `to` for who has read on to p->next; the last record before that is of `epoch`. What was
+ * handed out of the rest says nothing any more. */
+static void part_lost_end(struct reader_part *p, int64_t to, int32_t epoch)
+{
+    struct reader *g = p->reader;
+    log_warn("%s/as/%s/p%d: the log lost its end: offsets %" PRId64 " to %" PRId64
+             " are gone, reading goes on at %" PRId64,
+             pfile_topic(p->file), g->node->view.group, pfile_partition(p->file), to, p->next - 1, to);
+    for (size_t i = g->first; i < g->n_lines; i++) {
+        if (g->lines[i].part == p && g->lines[i].next > to)
+            g->lines[i].part = NULL;
+    }
+    p->next = p->acked = to;
+    p->epoch = p->acked_epoch = epoch;
+    p->sent = p->committed = to - 1; /* whatever is stored, it is not this */
+}
+
+/* The log's start may have passed the position, or its end been lost. */
+static void part_settle(struct reader_part *p, const struct ends *e)
+{
+    if (p->next < e->start_offset) {
+        p->next = e->start_offset;
+        p->epoch = -1;
+    } else if (p->beyond && p->next > e->end_offset) {
+        part_lost_end(p, e->end_offset, -1);
+    } else if (p->beyond) { /* it is there, but of its epoch the leader knows nothing */
+        p->epoch = -1;
+    }
+    p->beyond = false;
+}
+
+void parts_topic_gone(struct reader *g)
+{
+    struct reader_part *p;
+    g->topic_gone = true;
+    for (size_t i = g->first; i < g->n_lines; i++)
+        g->lines[i].part = NULL;
+    LIST_FOREACH (p, &g->parts, link)
+        part_stop(p);
+    topic_vanish(g->node->topic); /* others who wait for it are told, too */
+}
+
+static void part_failed(struct reader_part *p, int rc)
+{
+    if (rc == -ENOENT)
+        parts_topic_gone(p->reader);
+    else
+        p->reader->error = pfile_errno(rc);
+}
+
 static void on_part_ends(struct ends_wait *w, int rc)
 {
     struct reader_part *p = container_of(w, struct reader_part, ends);
-    const struct ends *e = &p->file->ends;
     p->asking = false;
     if (p->gone) {
         reader_go(p->reader);
         return;
     }
-    if (rc != 0) {
-        p->reader->error = pfile_errno(rc);
-    } else {
-        p->empty = p->next > e->end_offset;
-        if (p->next < e->start_offset)
-            p->next = e->start_offset;
-    }
+    if (rc != 0)
+        part_failed(p, rc);
+    else
+        part_settle(p, &p->file->ends);
     reader_go(p->reader);
 }
 
@@ -50,13 +97,14 @@ static void part_ask(struct reader_part *p)
     ends_ask(p->file, &p->ends);
 }
 
-struct reader_part *part_new(struct reader *g, int32_t partition, int64_t committed)
+struct reader_part *part_new(struct reader *g, int32_t partition, const struct position *committed)
 {
     struct reader_part *p = xcalloc(1, sizeof *p);
     p->reader = g;
     p->file = pfile_get(g->mount, g->node->topic, partition);
-    p->next = MAX(committed, 0);
-    p->acked = p->sent = p->committed = committed;
+    p->next = MAX(committed->offset, 0);
+    p->epoch = p->acked_epoch = committed->offset < 0 ? -1 : committed->leader_epoch;
+    p->acked = p->sent = p->committed = committed->offset;
     p->ends.cb = on_part_ends;
     p->waker.cb = on_part_news;
     LIST_INSERT_HEAD(&g->parts, p, link);
@@ -107,7 +155,7 @@ void parts_reap(struct reader *g)
 
 /* ---- records ---- */
 
-static void line_add(struct reader *g, struct reader_part *p, const struct record *r)
+static void line_add(struct reader *g, struct reader_part *p, const struct record *r, int32_t epoch)
 {
     if (g->n_lines == g->cap_lines) {
         g->cap_lines = g->cap_lines == 0 ? 256 : 2 * g->cap_lines;
@@ -117,7 +165,7 @@ static void line_add(struct reader *g, struct reader_part *p, const struct recor
         bytebuf_add(&g->text, r->value.p, (size_t)r->value.n);
     bytebuf_add(&g->text, "\n", 1);
     g->lines[g->n_lines++] =
-        (struct reader_line){ g->start + (int64_t)(g->text.n - g->head), p, r->offset + 1 };
+        (struct reader_line){ g->start + (int64_t)(g->text.n - g->head), p, r->offset + 1, epoch };
 }
 
 static int part_add_batch(struct reader_part *p, struct slice batch, int64_t limit)
@@ -129,29 +177,34 @@ static int part_add_batch(struct reader_part *p, struct slice batch, int64_t lim
         return -EBADMSG;
     while ((rc = record_iter_next(it, &r)) == 1) {
         if (r.offset >= p->next && r.offset < limit)
-            line_add(p->reader, p, &r);
+            line_add(p->reader, p, &r, it->h.leader_epoch);
     }
     return rc;
 }
 
 /* Offsets without a record (markers, what compaction took) go with the record before them. */
-static void part_moved(struct reader_part *p, int64_t next)
+static void part_moved(struct reader_part *p, int64_t next, int32_t epoch)
 {
     struct reader *g = p->reader;
     p->next = next;
+    p->epoch = epoch;
     for (size_t i = g->n_lines; i > g->first; i--) {
         if (g->lines[i - 1].part == p) {
             g->lines[i - 1].next = next;
+            g->lines[i - 1].epoch = epoch;
             return;
         }
     }
-    if (p->acked >= 0)
+    if (p->acked >= 0) {
         p->acked = next;
+        p->acked_epoch = epoch;
+    }
 }
 
 static int part_add(struct reader_part *p, struct slice in, int64_t limit)
 {
     int64_t next = p->next;
+    int32_t epoch = p->epoch;
     int rc = 0;
     while (in.n > 0 && rc == 0) {
         struct batch_header h;
@@ -161,10 +214,11 @@ static int part_add(struct reader_part *p, struct slice in, int64_t limit)
         if (!batch_is_control(&h))
             rc = part_add_batch(p, slice_of(in.p, size), limit);
         next = MAX(next, MIN(batch_last_offset(&h) + 1, limit));
+        epoch = h.leader_epoch;
         in = slice_of(in.p + size, in.n - size);
     }
     if (next > p->next)
-        part_moved(p, next);
+        part_moved(p, next, epoch);
     return rc == -EAGAIN ? 0 : rc; /* a part of a batch at the end is for the next fetch */
 }
 
@@ -184,13 +238,16 @@ static void on_part_fetched(struct client_fetch *f, int rc, const struct client_
     struct reader_part *p = f->user;
     p->fetching = false;
     if (rc == 0 && got->err == KERR_OFFSET_OUT_OF_RANGE) {
+        p->beyond = true;
         part_ask(p);
         return;
     }
     if (rc == 0 && got->err != KERR_NONE)
         rc = -kerr_errno(got->err);
     if (rc != 0)
-        p->reader->error = pfile_errno(rc);
+        part_failed(p, rc);
+    else if (got->diverged)
+        part_lost_end(p, MIN(got->diverging_end, p->next), got->diverging_epoch);
     else
         part_fetched(p, got);
     p->stale = false;
@@ -206,6 +263,8 @@ void part_fetch(struct reader_part *p)
                                       .topic_id = p->file->key.topic->id,
                                       .partition = pfile_partition(p->file),
                                       .offset = p->next,
+                                      .has_last_epoch = p->epoch >= 0,
+                                      .last_epoch = p->epoch,
                                       .max_bytes = PART_FETCH_BYTES,
                                       .deadline_ms = mount_deadline_ms(m),
                                       .cb = on_part_fetched,
@@ -233,6 +292,8 @@ static void part_committed(struct reader_part *p, int rc, enum kerr err)
         g->alone_ms = MAX(g->alone_ms, p->sent_ms);
     else if (rc == -ECANCELED) /* the mount is gone */
         p->acked = p->committed;
+    else if (err == KERR_UNKNOWN_TOPIC_ID || err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+        parts_topic_gone(g);
     else if (!p->gone) /* what another member got comes again there */
         part_refused(p, group_errno(rc, err));
     reader_go(g);
@@ -256,9 +317,10 @@ static void part_send_commit(struct reader_part *p)
     p->sent = p->acked;
     p->sent_ms = loop_now_ms(g->mount->loop);
     p->position = (struct position){ .topic = pfile_topic(p->file),
+                                     .topic_id = p->file->key.topic->id,
                                      .partition = pfile_partition(p->file),
                                      .offset = p->sent,
-                                     .leader_epoch = -1 };
+                                     .leader_epoch = p->acked_epoch };
     if (g->member != NULL) {
         p->mcommit = (struct member_commit){ .position = p->position, .cb = on_member_committed };
         member_commit(g->member, &p->mcommit);

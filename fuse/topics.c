@@ -57,7 +57,7 @@ static void files_gone(const struct topic *t)
     }
 }
 
-static void topic_vanish(struct topic *t)
+void topic_vanish(struct topic *t)
 {
     if (t->gone)
         return;

@@ -39,6 +39,7 @@ void topics_free(struct topics *t);
 /* The topic that the metadata describes, with a reference for the caller. */
 struct topic *topic_of(struct mount *m, const struct client_topic *ct);
 struct topic *topic_ref(struct topic *t); /* NULL is fine */
+void topic_vanish(struct topic *t);      /* a broker said so: its id is of no topic any more */
 void topic_unref(struct topic *t);
 
 /* A broker does not know the topic: has it gone? Asks, and what it finds shows in t->gone. */

@@ -64,15 +64,16 @@ static void print_topic_id(struct bytebuf *b, const struct node *n, const struct
     bytebuf_adds(b, text);
 }
 
-/* What is still to read. A position that was written by hand may be behind the end: then less than nothing.
- */
+/* What is still to read. A position that was written by hand may be behind the end, and so may any when the log lost
+ * its end: then nothing is. */
 static void print_lag(struct bytebuf *b, const struct node *n, const struct client_partition *p)
 {
     struct slice text = page_text(n->page);
     char digits[24] = "";
     (void)p;
     memcpy(digits, text.p, MIN(text.n, sizeof digits - 1));
-    bytebuf_printf(b, "%" PRId64, n->pfile->ends.end_offset - (int64_t)strtoll(digits, NULL, 10));
+    int64_t lag = n->pfile->ends.end_offset - (int64_t)strtoll(digits, NULL, 10);
+    bytebuf_printf(b, "%" PRId64, MAX(lag, 0));
 }
 
 static const struct attribute partition_attributes[] = {

@@ -64,7 +64,7 @@ static json_t *part_row(const struct group *g, const struct group_part *p)
     json_object_set_new(row, "current_offset", json_offset(p->current));
     json_object_set_new(row, "log_end_offset", json_offset(end));
     json_object_set_new(row, "lag",
-                        end >= 0 && p->current >= 0 ? json_integer(end - p->current) : json_null());
+                        end >= 0 && p->current >= 0 ? json_integer(MAX(end - p->current, 0)) : json_null());
     row_set_member(row, p->member);
     return row;
 }

@@ -16,6 +16,10 @@
  *   W2  A position is committed only when COMMAND exited 0 after it was given every record before it, or when those
  *       were written to the dead letters: nothing is skipped.
  *   W3  Partitions are given back only when nothing of theirs is being dealt with.
+ *   W4  A partition belongs to its topic's id: nothing of a deleted topic is committed in one made anew under its name,
+ *       which is begun at the group's position in it, or else at its start.
+ *   W5  A position that the log has no more, since it lost its end, is moved to where the leader epoch of the record
+ *       before it ended, or to the log's end where none is known; that is said, and nothing before it is given again.
  */
 #ifndef KLOG_SRC_RUN_H
 #define KLOG_SRC_RUN_H
@@ -92,11 +96,12 @@ struct run_batch {
     int64_t n;           /* records */
     int64_t first, last; /* offsets */
     int64_t next;        /* to commit */
+    int32_t epoch;       /* leader epoch of the record before it; -1 unknown */
     int64_t attempts;    /* that failed */
     int last_status;
 };
 
-enum part_find { FIND_FROM, FIND_END, FIND_START };
+enum part_find { FIND_FROM, FIND_END, FIND_START, FIND_LOG_END, FIND_TOPIC, FIND_POSITION };
 
 struct run_part {
     struct run *r;
@@ -104,6 +109,7 @@ struct run_part {
     int32_t partition;
     enum part_state state;
     TAILQ_ENTRY(run_part) entry, ready;
+    struct uuid topic_id; /* zero: the brokers tell none */
     int64_t committed; /* -1 none */
     int64_t end;       /* where it ends without follow; -1 not known yet */
 
@@ -111,8 +117,14 @@ struct run_part {
     bool dry; /* all fetched records were taken */
     bool fetching;
     bool is_unreachable; /* and that was said */
+    bool is_missing;     /* the topic is gone, and that was said */
     struct client_fetch fetch;
     struct position_find find;
+    struct client_refresh look; /* FIND_TOPIC */
+    bool looking;
+    struct positions_fetch ask; /* FIND_POSITION */
+    struct position asked;
+    struct timer again;
     enum part_find finds;
 
     struct run_batch batch;
@@ -125,12 +137,14 @@ struct run_part {
 /* run_part.c */
 void part_init(struct run_part *p, struct run *r, const char *topic, int32_t partition);
 void part_free(struct run_part *p);
-void part_take(struct run_part *p, int64_t committed); /* AWAY: it is ours now */
+void part_take(struct run_part *p, const struct position *from); /* AWAY: it is ours now */
 void part_give_back(struct run_part *p);               /* at once, or as soon as it is not busy */
 void part_work(struct run_part *p);                    /* READY: a worker is free */
 bool part_is_busy(const struct run_part *p);           /* something of it is being dealt with */
 void part_go_on(struct run_part *p); /* FINDING, FETCHING, COMMITTING: to whatever comes next */
 void part_seek(struct run_part *p);  /* FETCHING: the position is not in the log -> FINDING */
+void part_refind(struct run_part *p); /* FETCHING: what `finds` says -> FINDING */
+void part_anew(struct run_part *p);  /* FETCHING, COMMITTING: its topic is gone -> FINDING */
 void part_commit(struct run_part *p);
 /* It failed for good: the run stops with this status, this partition's batch is not committed. */
 void part_fail(struct run_part *p, int status);
@@ -138,6 +152,7 @@ void part_fail(struct run_part *p, int status);
 void part_complain(const struct run_part *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* run_fetch.c */
+void fetch_init(struct run_part *p);
 void fetch_find(struct run_part *p); /* FINDING: what is not known yet of where to begin and end */
 void fetch_more(struct run_part *p); /* if all that was fetched was taken, and there may be more */
 void fetch_stop(struct run_part *p);

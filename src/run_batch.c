@@ -88,6 +88,7 @@ int batch_gather(struct run_part *p)
             batch_add(p, &rec);
     }
     b->next = p->records.next;
+    b->epoch = p->records.epoch;
     return 0;
 }
 

@@ -112,7 +112,7 @@ static void on_assigned(struct member *m, const struct position *parts, size_t n
             run_stop(r, CLI_FAILED);
             return;
         }
-        part_take(part_of(r, parts[i].topic, parts[i].partition), parts[i].offset);
+        part_take(part_of(r, parts[i].topic, parts[i].partition), &parts[i]);
     }
 }
 

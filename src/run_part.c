@@ -18,7 +18,7 @@ enum { BACKOFF_MAX_MS = 60000, BACKOFF_STEPS = 20 };
  * - working -> pausing -> ready: COMMAND failed, and may try again
  * - working -> burying -> committing: it failed too often
  * - finding, fetching -> committing: there is a position to store without any record before it
- * - fetching -> finding: the position is not in the log
+ * - fetching, committing -> finding: the position is not in the log, or the topic is another one
  * - any -> away: given back, or failed; while it is busy not before that is over (W3)
  */
 #define B(state) (1u << PART_##state)
@@ -30,7 +30,7 @@ static const uint16_t part_next[] = {
     [PART_WORKING] = B(COMMITTING) | B(PAUSING) | B(BURYING) | B(AWAY),
     [PART_PAUSING] = B(READY) | B(AWAY),
     [PART_BURYING] = B(COMMITTING) | B(AWAY),
-    [PART_COMMITTING] = B(FETCHING) | B(READY) | B(COMMITTING) | B(DONE) | B(AWAY),
+    [PART_COMMITTING] = B(FINDING) | B(FETCHING) | B(READY) | B(COMMITTING) | B(DONE) | B(AWAY),
     [PART_DONE] = B(AWAY),
 };
 #undef B
@@ -77,7 +77,8 @@ void part_init(struct run_part *p, struct run *r, const char *topic, int32_t par
     p->committed = p->end = -1;
     p->pause.cb = part_on_pause;
     batch_init(&p->batch);
-    records_init(&p->records, 0);
+    records_init(&p->records, 0, -1);
+    fetch_init(p);
 }
 
 void part_free(struct run_part *p)
@@ -97,15 +98,16 @@ static void part_go_away(struct run_part *p)
     part_move(p, PART_AWAY);
 }
 
-void part_take(struct run_part *p, int64_t committed)
+void part_take(struct run_part *p, const struct position *from)
 {
     KCHECK(p->state == PART_AWAY);
     part_move(p, PART_FINDING);
-    p->committed = committed;
+    p->topic_id = from->topic_id;
+    p->committed = from->offset;
     p->end = -1;
     p->finds = FIND_FROM;
     records_done(&p->records);
-    records_init(&p->records, committed);
+    records_init(&p->records, from->offset, from->offset < 0 ? -1 : from->leader_epoch);
     p->dry = true;
     fetch_find(p);
 }
@@ -148,6 +150,7 @@ void part_go_on(struct run_part *p)
         part_move(p, PART_READY);
     } else if (has_bare_position(p, at_end)) {
         p->batch.next = p->records.next;
+        p->batch.epoch = p->records.epoch;
         part_commit(p);
     } else if (at_end) {
         part_move(p, PART_DONE);
@@ -157,10 +160,23 @@ void part_go_on(struct run_part *p)
     fetch_more(p);
 }
 
-void part_seek(struct run_part *p)
+void part_refind(struct run_part *p)
 {
     part_move(p, PART_FINDING);
+    fetch_find(p);
+}
+
+void part_seek(struct run_part *p)
+{
     p->finds = FIND_START;
+    part_refind(p);
+}
+
+void part_anew(struct run_part *p)
+{
+    batch_clear(&p->batch);
+    part_move(p, PART_FINDING);
+    p->finds = FIND_TOPIC;
     fetch_find(p);
 }
 
@@ -241,6 +257,14 @@ static void part_on_committed(struct member_commit *mc, int rc, enum kerr err)
             p, "lost to another member of the group; what was done from offset %lld on may be done again",
             (long long)MAX(p->committed, 0));
         part_go_away(p);
+    } else if (err == KERR_UNKNOWN_TOPIC_ID || err == KERR_UNKNOWN_TOPIC_OR_PARTITION) {
+        part_complain(p, "the topic was deleted; what was done up to offset %lld is not committed in any other",
+                      (long long)p->batch.next);
+        r->n_records += p->batch.n;
+        if (run_goes_on(r))
+            part_anew(p);
+        else
+            part_go_away(p);
     } else if (rc == -ETIMEDOUT && !r->stopping) {
         part_complain(p, "offset %lld could not be committed yet; trying on", (long long)p->batch.next);
         part_commit(p);
@@ -255,7 +279,11 @@ void part_commit(struct run_part *p)
 {
     part_move(p, PART_COMMITTING);
     p->commit.position = (struct position){
-        .topic = p->topic, .partition = p->partition, .offset = p->batch.next, .leader_epoch = -1
+        .topic = p->topic,
+        .topic_id = p->topic_id,
+        .partition = p->partition,
+        .offset = p->batch.next,
+        .leader_epoch = p->batch.epoch,
     };
     p->commit.cb = part_on_committed;
     if (p->r->ended)

@@ -75,11 +75,13 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
 {
     const struct partition_view *v = &p->view;
     int64_t offset = p->q->fetch_offset;
-    if (offset < v->start_offset || offset > v->leo)
+    if (offset < v->start_offset)
         return KERR_OFFSET_OUT_OF_RANGE;
-    enum kerr err = part_check_divergence(p);
+    enum kerr err = part_check_divergence(p); /* of a log that lost its end, too */
     if (err != KERR_NONE || p->diverged)
         return err;
+    if (offset > v->leo)
+        return KERR_OFFSET_OUT_OF_RANGE;
 
     if (v->is_zstd && f->r->api_version < 10) /* KIP-110: such clients know no zstd */
         return KERR_UNSUPPORTED_COMPRESSION_TYPE;

@@ -22,6 +22,17 @@ static inline enum kerr group_enter_named(struct coordinator *c, struct kstr gro
     return group_id.n == 0 ? KERR_INVALID_GROUP_ID : coordinator_enter(c, group_id, create, ret);
 }
 
+/* The topic that a request names, or means by its id where it has one; NULL and why, when there is none. */
+static inline const struct cluster_topic *group_topic(const struct cluster_image *img, bool by_id, struct kstr name,
+                                                      const struct uuid *id, enum kerr *ret_err)
+{
+    const struct cluster_topic *t = by_id ? cluster_image_topic_by_id(img, id) : cluster_image_topic(img, name);
+
+    if (t == NULL)
+        *ret_err = by_id ? KERR_UNKNOWN_TOPIC_ID : KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    return t;
+}
+
 static inline bool cluster_image_has_partition(const struct cluster_image *img, struct kstr topic,
                                                int32_t partition)
 {

@@ -37,7 +37,8 @@ static size_t count_partitions(const struct offset_commit_request *q)
 }
 
 static void unpack_partition(struct commit *c, const struct offset_commit_request *q, const char *topic,
-                             const struct offset_commit_request_partitions *p, int64_t now_ms, int16_t *code)
+                             const struct uuid *topic_id, const struct offset_commit_request_partitions *p,
+                             int64_t now_ms, int16_t *code)
 {
     bool own = c->w->api_version <= 4 && q->retention_time_ms >= 0;
     struct kstr note = arena_kstr(&c->w->arena, p->committed_metadata);
@@ -45,6 +46,7 @@ static void unpack_partition(struct commit *c, const struct offset_commit_reques
     c->codes[c->n] = code;
     c->offsets[c->n++] = (struct committed_offset){
         .topic = (char *)topic,
+        .topic_id = *topic_id,
         .partition = p->partition_index,
         .offset = p->committed_offset,
         .leader_epoch = p->committed_leader_epoch,
@@ -59,19 +61,24 @@ static void unpack_topic(struct commit *c, const struct offset_commit_request *q
                          const struct offset_commit_request_topics *t, const struct cluster_image *img,
                          struct offset_commit_response_topics *out)
 {
-    const char *name = group_text(&c->w->arena, t->name);
+    enum kerr err = KERR_NONE;
+    const struct cluster_topic *found = group_topic(img, c->w->api_version >= 10, t->name, &t->topic_id, &err);
+    const char *name = found != NULL ? arena_strdup(&c->w->arena, found->name) : group_text(&c->w->arena, t->name);
     int64_t now_ms = clock_wall_ms();
 
     out->name = kstr_of(name);
+    out->topic_id = t->topic_id;
     out->n_partitions = t->n_partitions;
     out->partitions = arena_array(&c->w->arena, (size_t)t->n_partitions, sizeof *out->partitions);
     for (int32_t i = 0; i < t->n_partitions; i++) {
         const struct offset_commit_request_partitions *p = &t->partitions[i];
         out->partitions[i].partition_index = p->partition_index;
-        if (cluster_image_has_partition(img, t->name, p->partition_index))
-            unpack_partition(c, q, name, p, now_ms, &out->partitions[i].error_code);
-        else
+        if (found == NULL)
+            out->partitions[i].error_code = (int16_t)err;
+        else if (p->partition_index < 0 || p->partition_index >= found->n_partitions)
             out->partitions[i].error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+        else
+            unpack_partition(c, q, name, &found->id, p, now_ms, &out->partitions[i].error_code);
     }
 }
 
@@ -95,6 +102,25 @@ static struct commit *unpack(struct request *r, const struct offset_commit_reque
 }
 
 /* ---- writing ---- */
+
+/* Under the shard's lock: a topic that goes from now on finds these positions, and takes them with it
+ * (coordinator_topic_deleted); one that went before does not get them any more, nor does one made anew. */
+static void drop_gone_topics(struct commit *c, struct broker *b)
+{
+    struct cluster_image *img = cluster_image_get(b->cluster);
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < c->n; i++) {
+        if (cluster_image_topic_by_id(img, &c->offsets[i].topic_id) == NULL) {
+            *c->codes[i] = c->w->api_version >= 10 ? KERR_UNKNOWN_TOPIC_ID : KERR_UNKNOWN_TOPIC_OR_PARTITION;
+            continue;
+        }
+        c->offsets[kept] = c->offsets[i];
+        c->codes[kept++] = c->codes[i];
+    }
+    c->n = kept;
+    cluster_image_put(img);
+}
 
 /* offset.metadata.max.bytes counts characters as Java does, whatever its name says. */
 static void drop_long_notes(struct commit *c, int32_t max)
@@ -160,6 +186,7 @@ static bool commit(struct request *r, const struct offset_commit_request *q, str
     if (err != KERR_NONE) {
         fail_all(c, err);
     } else {
+        drop_gone_topics(c, r->broker);
         drop_long_notes(c, r->broker->config.offset_metadata_max_bytes);
         if (c->n > 0)
             write_all(c, l.e);

@@ -52,7 +52,7 @@ static void delete_topic(struct offset_delete *d, struct group_entry *e,
             partitions[n++] = t->partitions[i].partition_index;
     *td = (struct topic_delete){ d, t };
     d->n_left++;
-    group_delete_offsets(e, group_text(&d->w->arena, t->name), partitions, n, on_deleted, td);
+    group_delete_offsets(e, group_text(&d->w->arena, t->name), NULL, partitions, n, on_deleted, td);
 }
 
 /* A group with members may lose only what none of them reads; and only of consumers is it known what they

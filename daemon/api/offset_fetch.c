@@ -25,20 +25,33 @@ static void fill_partition(struct request *r, const struct committed_offset *o, 
     };
 }
 
-static void fill_asked(struct request *r, const struct group_entry *e,
+/* What was committed in a topic that has gone is no position in the one that has its name now. */
+static const struct committed_offset *find_position(const struct group_entry *e, const char *name,
+                                                    const struct cluster_topic *t, int32_t partition)
+{
+    const struct committed_offset *o = e != NULL && name != NULL ? committed_find(&e->offsets, name, partition) : NULL;
+
+    return o != NULL && (t != NULL ? committed_is_of(o, &t->id) : uuid_is_zero(&o->topic_id)) ? o : NULL;
+}
+
+static void fill_asked(struct request *r, const struct group_entry *e, const struct cluster_image *img,
                        const struct offset_fetch_request_groups *q, struct offset_fetch_response_groups *out)
 {
     out->n_topics = q->n_topics;
     out->topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *out->topics);
     for (int32_t i = 0; i < q->n_topics; i++) {
         const struct offset_fetch_request_groups_topics *t = &q->topics[i];
-        const char *name = group_text(&r->arena, t->name);
+        enum kerr err = KERR_NONE;
+        const struct cluster_topic *found = group_topic(img, r->api_version >= 10, t->name, &t->topic_id, &err);
+        const char *name = found != NULL ? found->name : group_text(&r->arena, t->name);
         struct offset_fetch_response_groups_topics_partitions *p =
             arena_array(&r->arena, (size_t)t->n_partition_indexes, sizeof *p);
-        for (int32_t k = 0; k < t->n_partition_indexes; k++)
-            fill_partition(r, e != NULL ? committed_find(&e->offsets, name, t->partition_indexes[k]) : NULL,
-                           t->partition_indexes[k], &p[k]);
-        out->topics[i] = (struct offset_fetch_response_groups_topics){ t->name, p, t->n_partition_indexes };
+        for (int32_t k = 0; k < t->n_partition_indexes; k++) {
+            fill_partition(r, find_position(e, name, found, t->partition_indexes[k]), t->partition_indexes[k], &p[k]);
+            if (err == KERR_UNKNOWN_TOPIC_ID)
+                p[k].error_code = (int16_t)err;
+        }
+        out->topics[i] = (struct offset_fetch_response_groups_topics){ t->name, t->topic_id, p, t->n_partition_indexes };
     }
 }
 
@@ -52,29 +65,43 @@ static int by_topic_and_partition(const void *a, const void *b)
 }
 
 static struct offset_fetch_response_groups_topics *
-next_topic(struct request *r, struct offset_fetch_response_groups *out, const char *topic, size_t room)
+next_topic(struct request *r, struct offset_fetch_response_groups *out, const char *topic,
+           const struct cluster_topic *found, size_t room)
 {
     struct offset_fetch_response_groups_topics *t = &out->topics[out->n_topics++];
 
     t->name = kstr_of(arena_strdup(&r->arena, topic));
+    t->topic_id = found != NULL ? found->id : (struct uuid){ { 0 } };
     t->partitions = arena_array(&r->arena, room, sizeof *t->partitions);
     return t;
 }
 
-static void fill_all(struct request *r, const struct group_entry *e, struct offset_fetch_response_groups *out)
+/* From version 10 on a topic goes by its id: what there is no id of cannot be told. */
+static bool can_be_told(const struct request *r, const struct cluster_image *img, const struct committed_offset *o)
+{
+    const struct cluster_topic *t = cluster_image_topic(img, kstr_of(o->topic));
+
+    return t != NULL ? committed_is_of(o, &t->id) : uuid_is_zero(&o->topic_id) && r->api_version < 10;
+}
+
+static void fill_all(struct request *r, const struct group_entry *e, const struct cluster_image *img,
+                     struct offset_fetch_response_groups *out)
 {
     size_t n = e != NULL ? HASH_COUNT(e->offsets.table) : 0, i = 0;
     const struct committed_offset **list = arena_array(&r->arena, n + 1, sizeof *list);
 
     for (const struct committed_offset *o = n > 0 ? e->offsets.table : NULL; o != NULL; o = o->hh.next)
-        list[i++] = o;
+        if (can_be_told(r, img, o))
+            list[i++] = o;
+    n = i;
     qsort(list, n, sizeof *list, by_topic_and_partition);
     out->topics = arena_array(&r->arena, n, sizeof *out->topics);
     for (i = 0; i < n;) {
         size_t end = i;
         while (end < n && strcmp(list[end]->topic, list[i]->topic) == 0)
             end++;
-        struct offset_fetch_response_groups_topics *t = next_topic(r, out, list[i]->topic, end - i);
+        struct offset_fetch_response_groups_topics *t =
+            next_topic(r, out, list[i]->topic, cluster_image_topic(img, kstr_of(list[i]->topic)), end - i);
         for (; i < end; i++)
             fill_partition(r, list[i], list[i]->partition, &t->partitions[t->n_partitions++]);
     }
@@ -98,10 +125,12 @@ static void fetch_group(struct request *r, const struct offset_fetch_request_gro
     out->error_code = (int16_t)err;
     if (err != KERR_NONE && r->api_version >= 2)
         return;
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
     if (q->n_topics >= 0)
-        fill_asked(r, l.e, q, out);
+        fill_asked(r, l.e, img, q, out);
     else
-        fill_all(r, l.e, out);
+        fill_all(r, l.e, img, out);
+    cluster_image_put(img);
     if (err != KERR_NONE)
         fail_partitions(out, err);
     else
@@ -117,8 +146,9 @@ static struct offset_fetch_request_groups one_group(struct request *r, const str
     g.topics = arena_array(&r->arena, (size_t)MAX(q->n_topics, 0), sizeof *g.topics);
     for (int32_t i = 0; i < q->n_topics; i++)
         g.topics[i] =
-            (struct offset_fetch_request_groups_topics){ q->topics[i].name, q->topics[i].partition_indexes,
-                                                         q->topics[i].n_partition_indexes };
+            (struct offset_fetch_request_groups_topics){ .name = q->topics[i].name,
+                                                         .partition_indexes = q->topics[i].partition_indexes,
+                                                         .n_partition_indexes = q->topics[i].n_partition_indexes };
     return g;
 }
 

@@ -10,9 +10,11 @@
 #include <stdint.h>
 
 #include "daemon/group/group_topics.h"
+#include "lib/base/uuid.h"
 
 struct committed_offset {
     char *topic;
+    struct uuid topic_id; /* of the topic that had this name then; zero: not known, it was read from the log */
     int32_t partition;
     int64_t offset;
     int32_t leader_epoch; /* -1 unknown */
@@ -38,6 +40,11 @@ void committed_put(struct committed *c, const struct committed_offset *o);
 void committed_remove(struct committed *c, const char *topic, int32_t partition, int64_t record_offset);
 const struct committed_offset *committed_find(const struct committed *c, const char *topic,
                                               int32_t partition);
+/* Was it committed in this topic? */
+static inline bool committed_is_of(const struct committed_offset *o, const struct uuid *topic_id)
+{
+    return uuid_is_zero(&o->topic_id) || uuid_eq(&o->topic_id, topic_id);
+}
 static inline bool committed_is_empty(const struct committed *c)
 {
     return c->table == NULL;

@@ -33,8 +33,9 @@ void coordinator_stop(struct coordinator *c);
 void coordinator_drain(struct coordinator *c);
 void coordinator_free(struct coordinator *c); /* the loops have ended */
 
-/* The topic is gone from the cluster's image: so are all positions in it. Any loop's thread. */
-void coordinator_topic_deleted(struct coordinator *c, const char *topic);
+/* The topic is gone from the cluster's image: so are all positions in it, but not those in another one that has got
+ * its name since. Any loop's thread. */
+void coordinator_topic_deleted(struct coordinator *c, const char *topic, const struct uuid *id);
 
 /* ---- one group, under its shard's lock ---- */
 
@@ -79,9 +80,9 @@ typedef void group_written(void *arg, struct group_entry *e, enum kerr err, int6
 void group_write(struct group_entry *e, struct batch_builder *b, group_written *cb, void *arg);
 
 /* Deletes positions in the topic (or in all, with NULL), those whose partition is listed (or all, with n <
- * 0). cb, in any case, once it is durable. */
-void group_delete_offsets(struct group_entry *e, const char *topic, const int32_t *partitions, int32_t n,
-                          group_written *cb, void *arg);
+ * 0). id not NULL: only those of this topic, or of one that is not known. cb, in any case, once it is durable. */
+void group_delete_offsets(struct group_entry *e, const char *topic, const struct uuid *id, const int32_t *partitions,
+                          int32_t n, group_written *cb, void *arg);
 /* Deletes an empty group with all its positions. Nobody else enters it from now on. */
 void group_delete(struct group_entry *e, group_written *cb, void *arg);
 

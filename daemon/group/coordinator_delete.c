@@ -41,8 +41,15 @@ static bool is_listed(int32_t partition, const int32_t *partitions, int32_t n)
     return n < 0;
 }
 
-void group_delete_offsets(struct group_entry *e, const char *topic, const int32_t *partitions, int32_t n,
-                          group_written *cb, void *arg)
+static bool is_meant(const struct committed_offset *o, const char *topic, const struct uuid *id,
+                     const int32_t *partitions, int32_t n)
+{
+    return topic == NULL || (strcmp(o->topic, topic) == 0 && (id == NULL || committed_is_of(o, id)) &&
+                             is_listed(o->partition, partitions, n));
+}
+
+void group_delete_offsets(struct group_entry *e, const char *topic, const struct uuid *id, const int32_t *partitions,
+                          int32_t n, group_written *cb, void *arg)
 {
     struct deleting *d = xcalloc(1, sizeof *d);
     struct batch_builder b;
@@ -51,7 +58,7 @@ void group_delete_offsets(struct group_entry *e, const char *topic, const int32_
     d->arg = arg;
     batch_builder_init(&b);
     for (struct committed_offset *o = e->offsets.table; o != NULL; o = o->hh.next)
-        if (topic == NULL || (strcmp(o->topic, topic) == 0 && is_listed(o->partition, partitions, n))) {
+        if (is_meant(o, topic, id, partitions, n)) {
             group_log_add_offset_tombstone(&b, e->group->id, o->topic, o->partition, clock_wall_ms());
             committed_put(&d->gone, o);
         }
@@ -96,7 +103,7 @@ static void on_group_quiet(void *arg, struct group_entry *e, enum kerr err, int6
     if (err != KERR_NONE)
         on_group_deleted(arg, e, err, base_offset);
     else
-        group_delete_offsets(e, NULL, NULL, -1, on_group_deleted, arg);
+        group_delete_offsets(e, NULL, NULL, NULL, -1, on_group_deleted, arg);
 }
 
 /* A position that is on its way to the log would not be named by a tombstone and come back one day: so first
@@ -125,13 +132,29 @@ bool group_drop_if_empty(struct group_entry *e)
 
 /* ---- a topic is gone ---- */
 
+struct gone_topic {
+    struct uuid id;
+    char name[];
+};
+
 static void on_topic_quiet(void *arg, struct group_entry *e, enum kerr err, int64_t base_offset)
 {
-    CLEANUP(freep) char *topic = arg;
+    struct gone_topic *t = arg;
 
     (void)base_offset;
     if (err == KERR_NONE && e->shard->state == SHARD_ACTIVE)
-        group_delete_offsets(e, topic, NULL, -1, NULL, NULL);
+        group_delete_offsets(e, t->name, &t->id, NULL, -1, NULL, NULL);
+    free(t);
+}
+
+static struct gone_topic *gone_topic_new(const char *name, const struct uuid *id)
+{
+    size_t n = strlen(name) + 1;
+    struct gone_topic *t = xmalloc(sizeof *t + n);
+
+    t->id = *id;
+    memcpy(t->name, name, n);
+    return t;
 }
 
 static bool has_offsets_in(const struct group_entry *e, const char *topic)
@@ -142,7 +165,7 @@ static bool has_offsets_in(const struct group_entry *e, const char *topic)
     return false;
 }
 
-void coordinator_topic_deleted(struct coordinator *c, const char *topic)
+void coordinator_topic_deleted(struct coordinator *c, const char *topic, const struct uuid *id)
 {
     pthread_mutex_lock(&c->mu);
     int32_t n = c->n_shards; /* not coordinator_n_shards: the cluster may just be starting */
@@ -154,7 +177,7 @@ void coordinator_topic_deleted(struct coordinator *c, const char *topic)
         if (sh->state == SHARD_ACTIVE)
             HASH_ITER (hh, sh->groups, e, next)
                 if (e->writing > 0 || has_offsets_in(e, topic))
-                    group_barrier(e, on_topic_quiet, xstrdup(topic));
+                    group_barrier(e, on_topic_quiet, gone_topic_new(topic, id));
         pthread_mutex_unlock(&sh->mu);
     }
 }

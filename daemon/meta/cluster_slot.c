@@ -327,7 +327,7 @@ static void remove_begin(struct topic_slot *s, int32_t keep)
     if (keep == 0) {
         log_info("topic %s is deleted, partitions=%d", s->name, s->n_hosted);
         cluster_publish_topic(s->cluster, s->name, NULL);
-        coordinator_topic_deleted(s->cluster->broker->coordinator, s->name);
+        coordinator_topic_deleted(s->cluster->broker->coordinator, s->name, &s->hosted_id);
     }
     for (int32_t id = keep; id < s->n_hosted; id++)
         partitions_retire(s->cluster->broker->partitions, s->name, id);

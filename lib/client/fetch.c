@@ -61,6 +61,9 @@ static void fetch_on_end(struct client_call *call, int rc, enum kerr err, int16_
     const struct fetch_response_partitions *p = fetch_partition(response);
     if (p != NULL) {
         ret.batches = whole_batches(&p->records);
+        ret.diverged = p->diverging_epoch.end_offset >= 0;
+        ret.diverging_epoch = p->diverging_epoch.epoch;
+        ret.diverging_end = p->diverging_epoch.end_offset;
         ret.high_watermark = p->high_watermark;
         ret.last_stable_offset = p->last_stable_offset;
         ret.log_start_offset = p->log_start_offset;
@@ -79,7 +82,7 @@ static void fetch_fill(struct client_fetch *f)
         .partition = f->partition,
         .current_leader_epoch = f->fenced ? f->leader_epoch : -1,
         .fetch_offset = f->offset,
-        .last_fetched_epoch = -1,
+        .last_fetched_epoch = f->has_last_epoch ? f->last_epoch : -1,
         .log_start_offset = -1,
         .partition_max_bytes = f->max_bytes,
     };

@@ -17,6 +17,10 @@ struct client_fetched {
     enum kerr err;        /* final: OFFSET_OUT_OF_RANGE and the like; retriable ones were retried */
     struct slice batches; /* whole batches; the first may begin before the offset asked for */
     struct rcbuf *frame;  /* batches point into it: take a reference to keep them */
+    /* The log is not the one that was read: what the record before `offset` is of ended at diverging_end. No batches. */
+    bool diverged;
+    int32_t diverging_epoch; /* the last epoch up to there; -1 unknown */
+    int64_t diverging_end;
     int64_t high_watermark, last_stable_offset, log_start_offset;
     const struct client_aborted *aborted;
     int32_t n_aborted;
@@ -29,6 +33,8 @@ struct client_fetch {
     bool fenced;          /* only from the leader of leader_epoch; a newer one is FENCED_LEADER_EPOCH, final */
     int32_t leader_epoch;
     int64_t offset;
+    bool has_last_epoch; /* the leader epoch of the record before `offset` is known: */
+    int32_t last_epoch;  /* it is looked whether the log still has that record (KIP-595) */
     int32_t max_bytes;   /* the first batch comes whole, whatever its size */
     int32_t max_wait_ms; /* how long the broker may wait for something to come; 0: not at all */
     int64_t deadline_ms; /* later than now + max_wait_ms */

@@ -95,6 +95,9 @@ struct member {
     struct arena owned; /* parts and their strings */
     struct position *parts;
     size_t n_parts;
+    size_t n_with_id; /* loading: of so many the topic's id was looked for */
+    bool asks_id;     /* load_refresh is out */
+    struct client_refresh load_refresh;
     struct positions_fetch fetch;
     bool released;
 

@@ -11,11 +11,19 @@ enum {
 };
 
 /* ---- failing, and trying again ---- */
+static void load_stop(struct member *m)
+{
+    positions_fetch_cancel(&m->fetch);
+    if (m->asks_id)
+        client_refresh_cancel(m->c, &m->load_refresh);
+    m->asks_id = false;
+}
+
 void join_stop(struct member *m)
 {
     timer_clear(m->loop, &m->retry);
     client_cancel(m->c, &m->call);
-    positions_fetch_cancel(&m->fetch);
+    load_stop(m);
 }
 
 void join_on_retry(struct timer *t)
@@ -139,7 +147,7 @@ void join_start(struct member *m)
 {
     member_move(m, MEMBER_JOINING);
     beat_stop(m);
-    positions_fetch_cancel(&m->fetch);
+    load_stop(m);
     m->generation = -1;
     m->leads = false;
     arena_done(&m->round);
@@ -186,6 +194,41 @@ static void on_loaded(struct positions_fetch *f, int rc, enum kerr err, const st
     m->attempts = 0;
     plan_watch(m);
     m->ops->assigned(m, m->parts, m->n_parts);
+}
+
+/* The ids of the topics are asked for before the positions: a position that is told later than an id is not of an
+ * earlier topic of that name. */
+static void load_ids(struct member *m);
+
+static void on_load_id(struct client_refresh *r, int rc)
+{
+    struct member *m = container_of(r, struct member, load_refresh);
+    m->asks_id = false;
+    if (rc == 0 && client_topic(m->c, r->topic) != NULL)
+        m->parts[m->n_with_id].topic_id = client_topic(m->c, r->topic)->id;
+    m->n_with_id++;
+    load_ids(m);
+}
+
+static void load_ids(struct member *m)
+{
+    for (; m->n_with_id < m->n_parts; m->n_with_id++) {
+        struct position *p = &m->parts[m->n_with_id];
+        const struct client_topic *t = client_topic(m->c, p->topic);
+        if (m->n_with_id > 0 && strcmp(p[-1].topic, p->topic) == 0) {
+            p->topic_id = p[-1].topic_id;
+        } else if (t != NULL) {
+            p->topic_id = t->id;
+        } else {
+            m->asks_id = true;
+            m->load_refresh = (struct client_refresh){ .topic = p->topic,
+                                                       .deadline_ms = member_deadline(m, m->session_timeout_ms),
+                                                       .cb = on_load_id };
+            client_refresh(m->c, &m->load_refresh);
+            return;
+        }
+    }
+    load_start(m);
 }
 
 static void load_start(struct member *m)
@@ -235,7 +278,8 @@ static void on_synced(struct client_call *call, int rc, enum kerr err, int16_t v
     }
     member_move(m, MEMBER_LOADING);
     parts_take(m, parts, n);
-    load_start(m);
+    m->n_with_id = 0;
+    load_ids(m);
 }
 
 static enum kerr judge_sync(struct client_call *call, int16_t version, const void *response)

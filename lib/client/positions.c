@@ -14,6 +14,7 @@
 
 enum {
     OFFSET_FETCH_NEWEST = 7, /* the last for one group */
+    OFFSET_COMMIT_BY_NAME = 9,
     READ_COMMITTED = 1,
 };
 
@@ -173,6 +174,12 @@ void positions_fetch_cancel(struct positions_fetch *f)
 }
 
 /* ---- OffsetCommit ---- */
+/* It may pass, but not for a topic that has gone. */
+static bool commit_may_pass(int16_t err)
+{
+    return kerr_retriable((enum kerr)err) && err != KERR_UNKNOWN_TOPIC_OR_PARTITION && err != KERR_UNKNOWN_TOPIC_ID;
+}
+
 static enum kerr commit_judge(struct client_call *call, int16_t version, const void *response)
 {
     const struct offset_commit_response *r = response;
@@ -181,23 +188,37 @@ static enum kerr commit_judge(struct client_call *call, int16_t version, const v
     for (int32_t i = 0; i < r->n_topics; i++) {
         for (int32_t k = 0; k < r->topics[i].n_partitions; k++) {
             int16_t err = r->topics[i].partitions[k].error_code;
-            if (kerr_retriable(err) && err != KERR_UNKNOWN_TOPIC_OR_PARTITION)
+            if (commit_may_pass(err))
                 return (enum kerr)err;
         }
     }
     return KERR_NONE;
 }
 
+/* The name of the topic that the answer means; NULL: none that was asked for. */
+static const char *commit_topic(struct positions_commit *pc, int16_t version, const struct offset_commit_response_topics *t)
+{
+    if (version <= OFFSET_COMMIT_BY_NAME)
+        return arena_text(&pc->arena, t->name);
+    for (int32_t i = 0; i < pc->request.n_topics; i++) {
+        if (uuid_eq(&pc->request.topics[i].topic_id, &t->topic_id))
+            return pc->request.topics[i].name.p;
+    }
+    return NULL;
+}
+
 /* Tells each position what became of it; returns the first error. What the broker says nothing of is not
  * stored. */
-static enum kerr commit_take(struct positions_commit *pc, const struct offset_commit_response *r)
+static enum kerr commit_take(struct positions_commit *pc, int16_t version, const struct offset_commit_response *r)
 {
     struct position **order = positions_in_order(&pc->arena, pc->positions, pc->n);
     for (size_t i = 0; i < pc->n; i++)
         pc->positions[i].err = KERR_UNKNOWN_SERVER_ERROR;
     for (int32_t i = 0; i < r->n_topics; i++) {
         const struct offset_commit_response_topics *t = &r->topics[i];
-        struct position sought = { .topic = arena_text(&pc->arena, t->name) }, *key = &sought;
+        struct position sought = { .topic = commit_topic(pc, version, t) }, *key = &sought;
+        if (sought.topic == NULL)
+            continue;
         for (int32_t k = 0; k < t->n_partitions; k++) {
             sought.partition = t->partitions[k].partition_index;
             struct position **found = bsearch(&key, order, pc->n, sizeof *order, compare_at);
@@ -215,10 +236,9 @@ static enum kerr commit_take(struct positions_commit *pc, const struct offset_co
 static void commit_on_end(struct client_call *call, int rc, enum kerr err, int16_t version,
                           const void *response)
 {
-    (void)version;
     struct positions_commit *pc = container_of(call, struct positions_commit, call);
     if (rc == 0) {
-        err = commit_take(pc, response);
+        err = commit_take(pc, version, response);
         rc = -kerr_errno(err);
     } else {
         for (size_t i = 0; i < pc->n; i++)
@@ -251,10 +271,20 @@ static void commit_fill(struct positions_commit *pc)
         if (t == NULL || strcmp(order[i - 1]->topic, p->topic) != 0) {
             t = &r->topics[r->n_topics++];
             t->name = kstr_of(p->topic);
+            t->topic_id = p->topic_id;
             t->partitions = &parts[i];
         }
         t->n_partitions++;
     }
+}
+
+static bool have_ids(const struct positions_commit *pc)
+{
+    for (size_t i = 0; i < pc->n; i++) {
+        if (uuid_is_zero(&pc->positions[i].topic_id))
+            return false;
+    }
+    return true;
 }
 
 void positions_commit(struct client *c, struct positions_commit *pc)
@@ -267,7 +297,7 @@ void positions_commit(struct client *c, struct positions_commit *pc)
         .topic = pc->group,
         .request = &wire_offset_commit_request,
         .body = &pc->request,
-        .max_version = -1,
+        .max_version = have_ids(pc) ? -1 : OFFSET_COMMIT_BY_NAME,
         .deadline_ms = pc->deadline_ms,
         .judge = commit_judge,
         .cb = commit_on_end,
@@ -324,6 +354,7 @@ void position_find(struct client *c, struct position_find *f)
     f->call = (struct client_call){
         .target = TARGET_LEADER,
         .topic = f->topic,
+        .topic_id = f->topic_id,
         .partition = f->partition,
         .request = &wire_list_offsets_request,
         .body = &f->request,

@@ -2,7 +2,8 @@
 /*
  * How far a group has read: its committed offsets asked for and stored, and the offsets at which a partition
  * starts, ends, or reaches a time. A member commits through member.h, which keeps the order; what is here
- * needs no membership. On its client's loop. cb is never called from inside these functions.
+ * needs no membership. A position belongs to a topic's id where it has one: brokers that take ids (Kafka 4, klogd) store
+ * nothing of a deleted topic in one made anew under its name. On its client's loop. cb is never called from inside these functions.
  */
 #ifndef KLOG_CLIENT_POSITIONS_H
 #define KLOG_CLIENT_POSITIONS_H
@@ -11,6 +12,7 @@
 
 struct position {
     const char *topic;
+    struct uuid topic_id; /* zero: whatever topic has the name; else it gets into no other (UNKNOWN_TOPIC_ID) */
     int32_t partition;
     int64_t offset;       /* of the next record to read; -1 none */
     int32_t leader_epoch; /* of the last record read; -1 unknown */
@@ -70,6 +72,7 @@ enum { POSITION_END = -1, POSITION_START = -2 };
 
 struct position_find {
     const char *topic;
+    struct uuid topic_id; /* zero: whatever topic has the name */
     int32_t partition;
     int64_t at; /* POSITION_START, POSITION_END (as read_committed sees it), or a time in ms: the first record
                    that young */

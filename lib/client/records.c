@@ -12,9 +12,9 @@ enum {
     CONTROL_ABORT = 0,
 };
 
-void records_init(struct records *r, int64_t from)
+void records_init(struct records *r, int64_t from, int32_t epoch)
 {
-    *r = (struct records){ .from = from, .next = from };
+    *r = (struct records){ .from = from, .next = from, .epoch = epoch };
     record_iter_init(&r->iter);
 }
 
@@ -114,8 +114,10 @@ static int next_batch(struct records *r)
         r->in_batch = true;
     }
     r->rest = slice_of(batch.p + batch.n, r->rest.n - batch.n);
-    if (!r->in_batch)
-        r->next = MAX(r->next, batch_last_offset(&h) + 1);
+    if (!r->in_batch && batch_last_offset(&h) >= r->next) {
+        r->next = batch_last_offset(&h) + 1;
+        r->epoch = h.leader_epoch;
+    }
     return 1;
 }
 
@@ -130,11 +132,15 @@ int records_next(struct records *r, struct record *ret)
         rc = record_iter_next(&r->iter, ret);
         if (rc == 1 && ret->offset >= r->from) {
             r->next = ret->offset + 1;
+            r->epoch = r->iter.h.leader_epoch;
             return 1;
         }
         if (rc == 0) {
             r->in_batch = false;
-            r->next = MAX(r->next, batch_last_offset(&r->iter.h) + 1);
+            if (batch_last_offset(&r->iter.h) >= r->next) {
+                r->next = batch_last_offset(&r->iter.h) + 1;
+                r->epoch = r->iter.h.leader_epoch;
+            }
             rc = 1;
         }
     }

@@ -14,6 +14,7 @@ struct records {
     /* Where reading goes on: the offset after whatever was walked over, records or not. Committing it once
      * all records before are dealt with leaves no lag behind for what nobody is to see. */
     int64_t next;
+    int32_t epoch; /* leader epoch of what stands before it; -1 unknown */
     /* private */
     int64_t from;
     struct rcbuf *frame;
@@ -26,7 +27,8 @@ struct records {
     int32_t n_aborting;
 };
 
-void records_init(struct records *r, int64_t from); /* empty: reading begins at from */
+/* Empty: reading begins at `from`, behind a record of that leader epoch (-1: not known). */
+void records_init(struct records *r, int64_t from, int32_t epoch);
 void records_done(struct records *r);
 /* What a fetch from r->next brought. Everything before must have been walked over. */
 void records_take(struct records *r, const struct client_fetched *f);

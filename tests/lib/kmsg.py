@@ -10,13 +10,13 @@ from kwire import Conn, Reader, array, data, i8, i16, i32, i64, string, uvarint
 APIS = {  # name: (key, first flexible version, request, response)
     "OffsetCommit": (
         8, 8, "group str, generation i32, member str, instance str? 7+, retention i64 2-4, "
-        "topics [name str, partitions [partition i32, offset i64, epoch i32 6+, metadata str?]]",
-        "throttle i32 3+, topics [name str, partitions [partition i32, error i16]]"),
+        "topics [name str 2-9, id uuid 10+, partitions [partition i32, offset i64, epoch i32 6+, metadata str?]]",
+        "throttle i32 3+, topics [name str 2-9, id uuid 10+, partitions [partition i32, error i16]]"),
     "OffsetFetch": (
         9, 6, "group str 1-7, topics ?2 [name str, partitions []i32] 1-7, "
-        "groups [group str, member str? 9+, member_epoch i32 9+, topics ?8 [name str, partitions []i32]] 8+, stable bool 7+",
+        "groups [group str, member str? 9+, member_epoch i32 9+, topics ?8 [name str 8-9, id uuid 10+, partitions []i32]] 8+, stable bool 7+",
         "throttle i32 3+, topics [name str, partitions [partition i32, offset i64, epoch i32 5+, metadata str?, error i16]] 1-7, error i16 2-7, "
-        "groups [group str, topics [name str, partitions [partition i32, offset i64, epoch i32, metadata str?, error i16]], error i16] 8+"),
+        "groups [group str, topics [name str 8-9, id uuid 10+, partitions [partition i32, offset i64, epoch i32, metadata str?, error i16]], error i16] 8+"),
     "FindCoordinator": (
         10, 3, "key str 0-3, type i8 1+, keys []str 4+",
         "throttle i32 1+, error i16 0-3, message str? 1-3, node i32 0-3, host str 0-3, port i32 0-3, "
@@ -43,6 +43,11 @@ APIS = {  # name: (key, first flexible version, request, response)
     "OffsetDelete": (
         47, 99, "group str, topics [name str, partitions [partition i32]]",
         "error i16, throttle i32, topics [name str, partitions [partition i32, error i16]]"),
+    "Metadata": (
+        3, 9, "topics [id uuid, name str?], create bool, operations bool",
+        "throttle i32, brokers [node i32, host str, port i32, rack str?], cluster str?, controller i32, "
+        "topics [error i16, name str?, id uuid, internal bool, partitions [error i16, partition i32, leader i32, epoch i32, replicas []i32, "
+        "isr []i32, offline []i32], operations i32]"),  # version 12
     "DeleteRecords": (
         21, 2, "topics [name str, partitions [partition i32, offset i64]], timeout i32",
         "throttle i32, topics [name str, partitions [partition i32, low i64, error i16]]"),
@@ -121,6 +126,8 @@ def encode(fields, values, version, flexible):
             return length(len(v or ())) + b"".join(item(x) for x in v or ())
         if f.type == "str":
             return text(v if v is not None or f.null_from <= version else "")
+        if f.type == "uuid":
+            return v or bytes(16)
         return blob(v or b"") if f.type == "bytes" else PLAIN[f.type](v or 0)
     unknown = set(values) - {f.name for f in fields}
     assert not unknown, unknown
@@ -171,3 +178,6 @@ class MsgConn(Conn):
     def ask_msg(self, api, version, **values):
         self.send_msg(api, version, **values)
         return self.got_msg(api, version)
+
+    def topic_id(self, name):
+        return self.ask_msg("Metadata", 12, topics=[dict(name=name)])["topics"][0]["id"]

@@ -61,6 +61,8 @@ SYSTEM_TESTS += \
     %D%/171-emptied-segments.t \
     %D%/172-damage-under-the-mount.t \
     %D%/173-text-index-lost.t \
+    %D%/152-a-group-reads-a-topic-made-anew.t \
+    %D%/153-a-group-reads-a-log-that-lost-its-end.t \
     %D%/201-empty-lines.t \
     %D%/202-values-with-newlines.t \
     %D%/203-last-line-without-newline.t \
@@ -124,5 +126,6 @@ SYSTEM_TESTS += \
     %D%/405-klog-completion.t \
     %D%/406-klog-groups.t \
     %D%/407-klog-run.t \
-    %D%/408-klog-run-shares.t
+    %D%/408-klog-run-shares.t \
+    %D%/410-klog-run-and-a-topic-made-anew.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data

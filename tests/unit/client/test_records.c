@@ -18,7 +18,7 @@ struct rig {
 static int setup(void **state)
 {
     struct rig *g = calloc(1, sizeof *g);
-    records_init(&g->r, 0);
+    records_init(&g->r, 0, -1);
     *state = g;
     return 0;
 }
@@ -103,7 +103,7 @@ static void records_come_in_order_whatever_packs_them(void **state)
 static void what_lies_before_the_position_is_left_out(void **state)
 {
     struct rig *g = *state;
-    records_init(&g->r, 3);
+    records_init(&g->r, 3, -1);
     add(g, -1, CODEC_GZIP, "a", "b");
     add(g, -1, CODEC_NONE, "c", "d");
     take(g);
@@ -160,7 +160,7 @@ static void aborted_transactions_are_not_seen(void **state)
 static void an_abort_that_began_before_the_fetch_counts(void **state)
 {
     struct rig *g = *state;
-    records_init(&g->r, 50);
+    records_init(&g->r, 50, -1);
     g->end = 50;
     add(g, 7, CODEC_NONE, "a", NULL);
     add_marker(g, 7, false);

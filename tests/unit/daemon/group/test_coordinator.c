@@ -511,8 +511,8 @@ static void bad_positions_do_not_hinder_good_ones(void **state)
         { 99, 13, -1, kstr_of("") },
         { -1, 14, -1, kstr_of("") },
     };
-    struct offset_commit_request_topics topics[] = { { kstr_of("t"), parts, 5 },
-                                                     { kstr_of("gone"), parts, 1 } };
+    struct offset_commit_request_topics topics[] = { { kstr_of("t"), { { 0 } }, parts, 5 },
+                                                     { kstr_of("gone"), { { 0 } }, parts, 1 } };
     wire_defaults(&wire_offset_commit_request, &q);
     q.group_id = kstr_of(p.group);
     q.member_id = kstr_of("");
