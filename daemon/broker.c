@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/group/coordinator.h"
@@ -56,9 +57,26 @@ void broker_call(struct loop *lp, void (*f)(void *arg), void *arg)
 }
 
 /* ---- log directories ---- */
+/* Under whatever name. */
+static bool is_open_dir(struct broker *b, const char *path)
+{
+    struct stat st, other;
+    if (stat(path, &st) < 0)
+        return false;
+    for (int i = 0; i < b->n_dirs; i++) {
+        if (b->dirs[i] != NULL && fstat(datadir_fd(b->dirs[i]), &other) == 0 && st.st_dev == other.st_dev && st.st_ino == other.st_ino)
+            return true;
+    }
+    return false;
+}
+
 static int open_dir(struct broker *b, int i, const char *path, struct datadir_identity *identity, char *err,
                     size_t err_size)
 {
+    if (is_open_dir(b, path)) {
+        snprintf(err, err_size, "log.dirs: %s is named twice: name each directory once", path);
+        return -EINVAL;
+    }
     int rc = datadir_open(path, b->io, identity, &b->dirs[i], err, err_size);
     if (rc == 0)
         datadir_keep_reserve(b->dirs[i]);

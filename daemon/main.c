@@ -142,7 +142,10 @@ static sigset_t block_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGUSR1, SIG_IGN); /* mean nothing, and must not end it without a clean stop */
+    signal(SIGUSR2, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* write() says EFBIG */
     return set;
 }
 
@@ -237,6 +240,7 @@ static void wait_for_stop(const sigset_t *set, const struct arguments *a)
         log_info("%s: stopping", strsignal(sig));
         break;
     }
+    signal(SIGHUP, SIG_IGN); /* from here on it must not end the stop */
     struct sigaction act = { .sa_handler = on_second_signal };
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

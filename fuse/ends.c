@@ -69,6 +69,10 @@ void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns)
     f->ends_known = true;
     f->ends_ns = asked_ns;
     f->key.topic->sure_ns = MAX(f->key.topic->sure_ns, asked_ns);
+    if (f->told_end < 0) { /* nobody has seen anything of it before: all that comes now is news */
+        f->told_end = e->end_offset;
+        f->own_records = 0;
+    }
 }
 
 static void item_answer(struct ends_item *it, int rc)

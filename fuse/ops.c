@@ -8,6 +8,7 @@
 #include "fuse/ops.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -63,9 +64,20 @@ static void on_lookup(struct lookup *l, int rc, struct node *n)
     free(op);
 }
 
+/* The kernel lets more pass than any name of a file system may have. */
+static bool name_is_too_long(fuse_req_t req, const char *name)
+{
+    if (strlen(name) <= NAME_MAX)
+        return false;
+    fuse_reply_err(req, ENAMETOOLONG);
+    return true;
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct mount *m = mount_of(req);
+    if (name_is_too_long(req, name))
+        return;
     struct lookup_op *op = xcalloc(1, sizeof *op);
     op->l.cb = on_lookup;
     request_begin(&op->r, m, req);
@@ -90,6 +102,8 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
     (void)mode;
+    if (name_is_too_long(req, name))
+        return;
     admin_mkdir(mount_of(req), node_find(mount_of(req), parent), name, req);
 }
 
@@ -102,12 +116,16 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
                       struct fuse_file_info *fi)
 {
     (void)mode;
+    if (name_is_too_long(req, name))
+        return;
     admin_create(mount_of(req), node_find(mount_of(req), parent), name, req, fi);
 }
 
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
     (void)rdev;
+    if (name_is_too_long(req, name))
+        return;
     if (!S_ISREG(mode))
         fuse_reply_err(req, EPERM);
     else
@@ -165,11 +183,23 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         fuse_reply_attr(req, &st, ENTRY_VALID_S);
 }
 
+/* Owner, group and mode are the mount's: setting them to what they are is fine. */
+static bool setattr_owner_allowed(struct mount *m, const struct node *n, const struct stat *attr, int what)
+{
+    struct stat st;
+    if ((what & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) == 0)
+        return true;
+    node_fill_stat(m, n, &st);
+    return ((what & FUSE_SET_ATTR_MODE) == 0 || ((attr->st_mode ^ st.st_mode) & 07777) == 0) &&
+           ((what & FUSE_SET_ATTR_UID) == 0 || attr->st_uid == st.st_uid) &&
+           ((what & FUSE_SET_ATTR_GID) == 0 || attr->st_gid == st.st_gid);
+}
+
 /* Only "touch now" means nothing and is therefore fine; and emptying .config, whose lines are changes,
  * or a position, which is written whole. */
-static bool setattr_allowed(const struct node *n, int what)
+static bool setattr_allowed(struct mount *m, const struct node *n, const struct stat *attr, int what)
 {
-    if ((what & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
+    if (!setattr_owner_allowed(m, n, attr, what))
         return false;
     if ((what & FUSE_SET_ATTR_SIZE) != 0)
         return n->kind == NODE_TOPIC_CONFIG || n->kind == NODE_POSITION;
@@ -182,8 +212,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int wh
 {
     struct mount *m = mount_of(req);
     struct node *n = node_find(m, ino);
-    (void)attr;
-    if (!setattr_allowed(n, what)) {
+    if (!setattr_allowed(m, n, attr, what)) {
         fuse_reply_err(req, EPERM);
     } else if (n->kind == NODE_PARTITION && poke_is_caller(m->poke, fuse_req_ctx(req)->pid)) {
         struct stat st;

@@ -84,7 +84,7 @@ struct pfile {
     LIST_HEAD(, pfile_waker) wakers;   /* others that wait for more */
     LIST_HEAD(, handle) polled;        /* streams whose poll wants to be told */
     int64_t watched_end;               /* end offset the watch has seen, -1 none */
-    int64_t told_end;                  /* up to where inotify watchers were told, -1 nothing */
+    int64_t told_end;                  /* up to where the file was shown, or inotify watchers were told; -1: not shown yet */
     bool watching;                     /* in a poll on its way */
     bool news_failed;                  /* the last one had an error for it */
     TAILQ_ENTRY(pfile) watch_link;     /* among the watched */

@@ -501,8 +501,10 @@ static struct pfile *append_target(struct handle *h)
 /* What keeps a write from being looked at: positive errno. */
 static int append_refusal(struct handle *h, int flags)
 {
-    if ((flags & O_APPEND) == 0 || !handle_writes(h))
-        return EPERM; /* fcntl() took O_APPEND away, or the file was made by touch */
+    /* As it was opened: F_SETFL without O_APPEND is refused for a file under chattr +a, so programs that set O_NONBLOCK
+     * alone go on appending there, and here. */
+    if ((h->flags & O_APPEND) == 0 || !handle_writes(h))
+        return EPERM; /* the file was made by touch */
     if (h->app.error != 0) {
         int e = h->app.error;
         h->app.error = 0;

@@ -108,7 +108,8 @@ static void on_signal(struct loop_fd *w, uint32_t events)
     struct mount *m = container_of(w, struct mount, signals);
     struct signalfd_siginfo info;
     (void)events;
-    if (read(w->fd, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGHUP)
+    if (read(w->fd, &info, sizeof info) != (ssize_t)sizeof info ||
+        (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT))
         return;
     log_info("stopping: signal %u", info.ssi_signo);
     session_stop(m);
@@ -122,7 +123,9 @@ static int signals_watch(struct mount *m)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGHUP); /* this one and the next two mean nothing, and must not leave a dead mount */
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     m->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -200,6 +203,12 @@ static int kernel_mount(struct mount *m, char *err, size_t err_size)
     fuse_opt_add_arg(&args, "-o");
     fuse_opt_add_arg(&args, list);
     free(list);
+    struct stat st;
+    if (stat(o->mountpoint, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        snprintf(err, err_size, "cannot mount on %s: it is not a directory", o->mountpoint);
+        fuse_opt_free_args(&args);
+        return -ENOTDIR;
+    }
     fuse_set_log_func(on_fuse_log);
     m->se = fuse_session_new(&args, &klogfs_ops, sizeof klogfs_ops, m);
     fuse_opt_free_args(&args);

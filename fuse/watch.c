@@ -245,6 +245,17 @@ static int32_t leader_of(struct pfile *f)
     return p == NULL ? -1 : p->leader;
 }
 
+/* What an answer has shown since is no news, but those who wait for inotify have to be told of it. */
+static void watch_begin_at(struct watch *w, struct pfile *f)
+{
+    if (f->watched_end < 0)
+        f->watched_end = f->told_end;
+    if (!wanted_now(f) || !f->ends_known || f->ends.end_offset <= f->watched_end)
+        return;
+    f->watched_end = f->ends.end_offset;
+    watch_judge(w, f);
+}
+
 /* Files that can go into one poll with `first`: the same broker leads them, or (none known) it alone. */
 static size_t poll_collect(struct pfile *first, struct pfile **ret)
 {
@@ -253,8 +264,7 @@ static size_t poll_collect(struct pfile *first, struct pfile **ret)
     for (struct pfile *f = first; f != NULL; f = TAILQ_NEXT(f, watch_link)) {
         if (!f->watching && (f == first || (leader >= 0 && leader_of(f) == leader))) {
             f->watching = true;
-            if (f->watched_end < 0 || wanted_now(f))
-                f->watched_end = f->ends_known ? f->ends.end_offset : f->watched_end;
+            watch_begin_at(f->mount->watch, f);
             ret[n++] = pfile_ref(f);
         }
     }

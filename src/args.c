@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/nearest.h"
 #include "src/cli.h"
 
 enum { WORDS_MAX = 64 }; /* options or commands looked through for the nearest */
@@ -110,37 +111,16 @@ static const struct command *command_child(const struct command *c, const char *
     return NULL;
 }
 
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t n = strlen(b), row[WORDS_MAX + 1];
-
-    if (n > WORDS_MAX || strlen(a) > WORDS_MAX)
-        return SIZE_MAX;
-    for (size_t k = 0; k <= n; k++)
-        row[k] = k;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t k = 1; k <= n; k++) {
-            size_t change = diagonal + (a[i - 1] != b[k - 1]);
-            diagonal = row[k];
-            row[k] = MIN(change, MIN(row[k], row[k - 1]) + 1);
-        }
-    }
-    return row[n];
-}
-
 const char *nearest_word(const char *wrong, size_t n, const char *const words[])
 {
     const char *best = NULL;
-    size_t best_distance = strlen(wrong) / 2 + 2; /* what is further away is no help */
+    struct nearest near = nearest_to(wrong);
 
     for (size_t i = 0; i < n; i++) {
-        size_t d = strncmp(words[i], wrong, strlen(wrong)) == 0 ? 0 : edit_distance(wrong, words[i]);
-        if (d < best_distance) {
-            best_distance = d;
+        if (strncmp(words[i], wrong, strlen(wrong)) == 0)
+            return words[i];
+        if (nearest_try(&near, words[i]))
             best = words[i];
-        }
     }
     return best;
 }

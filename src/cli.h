@@ -92,7 +92,7 @@ void words_print_options(FILE *out, const struct command *c);     /* --long-opti
 void words_print_subcommands(FILE *out, const struct command *c); /* --subcommands */
 void man_print(FILE *out, const struct command *root);            /* klog.1 */
 
-/* The nearest of n words to `wrong` by edit distance; NULL when none is near. */
+/* The first of n words that begins with `wrong`, else the nearest by edit distance; NULL when none is near. */
 const char *nearest_word(const char *wrong, size_t n, const char *const words[]);
 
 extern const struct command klog_root;

@@ -97,7 +97,8 @@ static int run(const struct args *a)
     struct resource r;
     int rc = resource_parse(a, &r);
 
-    if (rc != CLI_OK || (rc = session_init(&s, a)) != CLI_OK || (rc = session_connect(&s)) != CLI_OK)
+    if (rc != CLI_OK || (rc = session_init(&s, a)) != CLI_OK || (rc = session_connect(&s)) != CLI_OK ||
+        (rc = resource_find(&s, &r)) != CLI_OK)
         return rc;
     request_fill(&s, &r, &req);
     const struct describe_configs_response *res =

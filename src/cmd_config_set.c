@@ -41,7 +41,8 @@ static int run(const struct args *a)
     int rc = resource_parse(a, &r);
 
     if (rc != CLI_OK || (rc = session_init(&s, a)) != CLI_OK ||
-        (rc = changes_fill(&s, &changes, &n)) != CLI_OK || (rc = session_connect(&s)) != CLI_OK)
+        (rc = changes_fill(&s, &changes, &n)) != CLI_OK || (rc = session_connect(&s)) != CLI_OK ||
+        (rc = resource_find(&s, &r)) != CLI_OK)
         return rc;
     rc = config_apply(&s, &r, changes, n, args_has(a, "dry-run"));
     if (rc == CLI_OK && args_has(a, "json"))

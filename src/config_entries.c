@@ -22,6 +22,27 @@ int resource_parse(const struct args *a, struct resource *ret)
     return CLI_OK;
 }
 
+int resource_find(struct session *s, const struct resource *r)
+{
+    const struct metadata_response *m = r->broker_id < 0 ? NULL : session_metadata(s, NULL, 0);
+    struct bytebuf ids = { 0 };
+
+    if (r->broker_id < 0)
+        return CLI_OK;
+    if (m == NULL)
+        return CLI_FAILED;
+    for (int32_t i = 0; i < m->n_brokers; i++) {
+        if (m->brokers[i].node_id == r->broker_id) {
+            bytebuf_done(&ids);
+            return CLI_OK;
+        }
+        bytebuf_printf(&ids, "%s%d", i > 0 ? ", " : "", m->brokers[i].node_id);
+    }
+    complain(s->args, "there is no broker %d; there is %s", r->broker_id, bytebuf_cstr(&ids));
+    bytebuf_done(&ids);
+    return CLI_FAILED;
+}
+
 bool config_change_parse(struct session *s, const char *text, struct config_change *ret)
 {
     const char *equals = strchr(text, '=');

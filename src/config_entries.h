@@ -16,6 +16,9 @@ enum config_op { CONFIG_OP_SET = 0, CONFIG_OP_DELETE = 1, CONFIG_OP_APPEND = 2, 
 /* From the operands "topic NAME" or "broker ID". CLI_OK, or CLI_USAGE after saying why. */
 int resource_parse(const struct args *a, struct resource *ret);
 
+/* Is a broker of that id in the cluster? CLI_OK, or CLI_FAILED after saying why. */
+int resource_find(struct session *s, const struct resource *r);
+
 struct config_change {
     const char *key, *value; /* value NULL for a deletion */
     enum config_op op;

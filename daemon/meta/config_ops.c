@@ -123,9 +123,7 @@ static int op_apply(struct config_settings *s, const struct conf_table *t, const
     const struct conf_key *k = conf_find(t, op->key);
 
     if (k == NULL) {
-        const struct conf_key *near = conf_nearest(t, op->key);
-        snprintf(err, err_size, "unknown %s key \"%s\"; the nearest known one is %s", t->what, op->key,
-                 near->name);
+        conf_unknown(t, op->key, err, err_size);
         return -EINVAL;
     }
     if (op->kind == CONFIG_OP_DELETE) {

@@ -11,6 +11,7 @@
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/base/nearest.h"
 
 static void *conf_field(const struct conf_key *k, const void *obj)
 {
@@ -30,42 +31,26 @@ const struct conf_key *conf_find(const struct conf_table *t, const char *name)
     return NULL;
 }
 
-enum { NAME_BYTES_MAX = 128 };
-
-/* Levenshtein's distance over one row; names longer than the row count as far away. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[NAME_BYTES_MAX + 1], bn = strlen(b);
-
-    if (bn > NAME_BYTES_MAX)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= bn; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= bn; j++) {
-            size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = MIN(replace, MIN(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[bn];
-}
-
 const struct conf_key *conf_nearest(const struct conf_table *t, const char *name)
 {
     const struct conf_key *best = NULL;
-    size_t best_distance = SIZE_MAX;
+    struct nearest near = nearest_to(name);
 
     for (size_t i = 0; i < t->n; i++) {
-        size_t d = edit_distance(name, t->keys[i].name);
-        if (d < best_distance) {
-            best_distance = d;
+        if (nearest_try(&near, t->keys[i].name))
             best = &t->keys[i];
-        }
     }
     return best;
+}
+
+void conf_unknown(const struct conf_table *t, const char *name, char *err, size_t err_size)
+{
+    const struct conf_key *near = conf_nearest(t, name);
+
+    if (near != NULL)
+        snprintf(err, err_size, "unknown %s key \"%s\"; the nearest known one is %s", t->what, name, near->name);
+    else
+        snprintf(err, err_size, "unknown %s key \"%s\"", t->what, name);
 }
 
 /* ---- setting ---- */
@@ -185,9 +170,7 @@ int conf_set(const struct conf_table *t, void *obj, const char *name, const char
     const struct conf_key *k = conf_find(t, name);
 
     if (k == NULL) {
-        const struct conf_key *near = conf_nearest(t, name);
-        snprintf(err, err_size, "unknown %s key \"%s\"; the nearest known one is %s", t->what, name,
-                 near != NULL ? near->name : "(none)");
+        conf_unknown(t, name, err, err_size);
         return -EINVAL;
     }
     switch (k->type) {

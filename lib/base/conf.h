@@ -40,8 +40,10 @@ void conf_done(const struct conf_table *t, void *obj);
 void conf_copy(const struct conf_table *t, void *dst, const void *src, size_t size);
 /* NULL when there is no such key. */
 const struct conf_key *conf_find(const struct conf_table *t, const char *name);
-/* The key with the smallest edit distance, for "unknown key X; did you mean Y?". */
+/* The key with the smallest edit distance; NULL when none is near. */
 const struct conf_key *conf_nearest(const struct conf_table *t, const char *name);
+/* The line about a key that is not in the table. */
+void conf_unknown(const struct conf_table *t, const char *name, char *err, size_t err_size);
 /* Returns 0, or -EINVAL (and a message of one line in err) for an unknown key or a bad value; the
  * field then keeps its value. */
 int conf_set(const struct conf_table *t, void *obj, const char *name, const char *value, char *err,

@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/log.c %D%/log.h \
 	%D%/mem.c %D%/mem.h \
 	%D%/murmur2.c %D%/murmur2.h \
+	%D%/nearest.c %D%/nearest.h \
 	%D%/slice.h \
 	%D%/utf16.c %D%/utf16.h \
 	%D%/uuid.c %D%/uuid.h \
