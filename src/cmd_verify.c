@@ -71,20 +71,21 @@ static void summary_print(struct verify *v)
 }
 
 /* ---- what is there ---- */
-struct partition_dir {
-    char *path;
-    char *topic;
-    struct uuid topic_id;
-};
 struct partition_dirs {
-    struct partition_dir *v;
+    struct verify_dir *v;
     size_t n;
 };
 
-static void dirs_add(struct partition_dirs *dirs, const char *path, const char *topic, size_t topic_n)
+/* name: "orders-0"; topic_n of it are the topic's. */
+static void dirs_add(struct partition_dirs *dirs, const char *path, const char *name, size_t topic_n)
 {
+    int64_t number = 0;
+
+    args_int(name + topic_n + 1, 0, INT32_MAX, &number);
     dirs->v = xreallocarray(dirs->v, dirs->n + 1, sizeof *dirs->v);
-    dirs->v[dirs->n++] = (struct partition_dir){ xstrdup(path), xstrndup(topic, topic_n), { { 0 } } };
+    dirs->v[dirs->n++] = (struct verify_dir){
+        .path = xstrdup(path), .topic = xstrndup(name, topic_n), .partition = (int32_t)number
+    };
 }
 
 static void dirs_done(struct partition_dirs *dirs)
@@ -98,7 +99,7 @@ static void dirs_done(struct partition_dirs *dirs)
 
 static int dirs_compare(const void *x, const void *y)
 {
-    const struct partition_dir *a = x, *b = y;
+    const struct verify_dir *a = x, *b = y;
 
     return strverscmp(a->path, b->path);
 }
@@ -143,22 +144,25 @@ static bool directory_in_use(const char *path)
 }
 
 /* False after saying why it cannot be checked now. */
-static bool directory_check(struct verify *v, const char *path)
+static bool directory_check(struct verify *v, const char *path, struct meta_properties *ret_meta)
 {
     CLEANUP(freep) char *meta_path = xasprintf("%s/" META_FILE, path);
     CLEANUP(freep) char *clean_path = xasprintf("%s/" CLEAN_FILE, path);
     CLEANUP(bytebuf_done) struct bytebuf meta = { 0 }, clean = { 0 };
-    struct meta_properties m = { .broker_id = -1 };
 
+    *ret_meta = (struct meta_properties){ .broker_id = -1 };
     if (directory_in_use(path)) {
         complain(v->args, "%s: a broker is using it; stop it first", path);
         return false;
     }
     int rc = fs_read_file(AT_FDCWD, meta_path, SMALL_FILE_MAX, &meta);
-    if (rc < 0 || !meta_decode(slice_of(meta.p, meta.n), &m))
+    if (rc < 0 || !meta_decode(slice_of(meta.p, meta.n), ret_meta))
         verify_report(v, FINDING_ERROR, meta_path, -1, "%s", rc < 0 ? strerror(-rc) : "it is damaged");
+    else if (ret_meta->version != 0 || ret_meta->broker_id < 0 || uuid_is_zero(&ret_meta->directory_id))
+        verify_report(v, FINDING_ERROR, meta_path, -1, "%s",
+                      ret_meta->version != 0 ? "it is of another version" : "it is incomplete");
     rc = fs_read_file(AT_FDCWD, clean_path, SMALL_FILE_MAX, &clean);
-    v->clean = rc >= 0 && clean_decode(slice_of(clean.p, clean.n), &m.directory_id, &v->clean_note);
+    v->clean = rc >= 0 && clean_decode(slice_of(clean.p, clean.n), &ret_meta->directory_id, &v->clean_note);
     if (rc >= 0 && !v->clean)
         verify_report(v, FINDING_WARNING, clean_path, -1,
                       "it is not this directory's; the next start scans the logs");
@@ -171,7 +175,7 @@ static bool directory_check(struct verify *v, const char *path)
 static void topic_ids_check(struct verify *v, const struct partition_dirs *dirs)
 {
     for (size_t i = 1; i < dirs->n; i++) {
-        const struct partition_dir *a = &dirs->v[i - 1], *b = &dirs->v[i];
+        const struct verify_dir *a = &dirs->v[i - 1], *b = &dirs->v[i];
         if (strcmp(a->topic, b->topic) == 0 && !uuid_is_zero(&a->topic_id) && !uuid_is_zero(&b->topic_id) &&
             !uuid_eq(&a->topic_id, &b->topic_id))
             verify_report(v, FINDING_ERROR, b->path, -1, "its topic id is not that of %s",
@@ -191,11 +195,14 @@ static bool parent_check(struct verify *v, const char *path)
 {
     CLEANUP(freep) char *parent = xasprintf("%s/..", path);
     CLEANUP(freep) char *meta_path = xasprintf("%s/" META_FILE, parent);
+    struct meta_properties meta;
 
-    return access(meta_path, F_OK) != 0 || directory_check(v, parent);
+    return access(meta_path, F_OK) != 0 || directory_check(v, parent, &meta);
 }
 
-static int verify_path(struct verify *v, const char *operand, struct partition_dirs *dirs)
+/* *ret_whole: it is a data directory, and what is in it can be compared. */
+static int verify_path(struct verify *v, const char *operand, struct partition_dirs *dirs,
+                       struct meta_properties *ret_meta, bool *ret_whole)
 {
     CLEANUP(freep) char *path = xstrdup(operand);
     size_t n = strlen(path);
@@ -211,7 +218,8 @@ static int verify_path(struct verify *v, const char *operand, struct partition_d
         complain(v->args, "%s: %s", path, strerror(-rc));
         return CLI_FAILED;
     }
-    return directory_check(v, path) ? CLI_OK : CLI_FAILED;
+    *ret_whole = true;
+    return directory_check(v, path, ret_meta) ? CLI_OK : CLI_FAILED;
 }
 
 static void verify_dirs(struct verify *v, struct partition_dirs *dirs)
@@ -222,7 +230,7 @@ static void verify_dirs(struct verify *v, struct partition_dirs *dirs)
         total += verify_partition_bytes(dirs->v[i].path);
     progress_init(&v->progress, stderr, isatty(STDERR_FILENO) && !args_has(v->args, "no-progress"), total);
     for (size_t i = 0; i < dirs->n; i++)
-        verify_partition(v, dirs->v[i].path, &dirs->v[i].topic_id);
+        verify_partition(v, &dirs->v[i]);
     topic_ids_check(v, dirs);
 }
 
@@ -230,10 +238,16 @@ static int run(const struct args *a)
 {
     struct verify v = { .args = a, .json = args_has(a, "json"), .quick = args_has(a, "quick") };
     struct partition_dirs dirs = { 0 };
-    int rc = verify_path(&v, a->operands[0], &dirs);
+    struct meta_properties meta;
+    bool whole = false;
+    int rc = verify_path(&v, a->operands[0], &dirs, &meta, &whole);
 
     if (rc == CLI_OK) {
         verify_dirs(&v, &dirs);
+        if (whole) {
+            verify_registers(&v, a->operands[0], &meta, dirs.v, dirs.n);
+            verify_leftovers(&v, a->operands[0], dirs.v, dirs.n);
+        }
         summary_print(&v);
     }
     dirs_done(&dirs);
@@ -248,7 +262,8 @@ const struct command cmd_verify = {
     .summary = "Checks a stopped broker's data directory, or one partition's; changes nothing",
     .text = "It reads every segment: checksums, order of offsets and epochs, the records of each batch, the "
             "three\n"
-            "indexes against the log, producer snapshots, epochs, checkpoints, identities. An error is "
+            "indexes against the log, producer snapshots, epochs, checkpoints, identities, and whether the\n"
+            "registers (in the directory that log.dirs names first) know the same partitions. An error is "
             "something that\n"
             "is wrong; a warning is something the next start of the broker repairs by itself. It fails when "
             "there is an\n"

@@ -24,7 +24,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/session.c %D%/session.h \
 	%D%/timearg.c %D%/timearg.h \
 	%D%/topic_entries.c %D%/topic_entries.h \
-	%D%/verify.h %D%/verify_partition.c %D%/verify_segment.c
+	%D%/verify.h %D%/verify_partition.c %D%/verify_registers.c %D%/verify_segment.c
 %C%_libklogcli_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 LIBS_CLI = src/libklogcli.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 

@@ -32,8 +32,24 @@ struct verify {
 void verify_report(struct verify *v, enum finding f, const char *path, int64_t at, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 
-/* One partition's directory; *ret_topic_id its topic id, zero when it has none. */
-void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_id);
+/* A partition's directory and what was found in it. */
+struct verify_dir {
+    char *path;
+    char *topic;
+    int32_t partition;
+    struct uuid topic_id; /* zero when it has none */
+    int64_t end_offset;   /* -1: it has no segment, or was not read */
+    int32_t epoch;        /* the latest leader epoch, -1 none */
+};
+void verify_partition(struct verify *v, struct verify_dir *d);
+
+/* verify_registers.c: the registers of a data directory, if it has them (the one that log.dirs names first does), and
+ * what they and the partitions say of each other. */
+struct meta_properties;
+void verify_registers(struct verify *v, const char *path, const struct meta_properties *meta,
+                      const struct verify_dir *dirs, size_t n);
+/* The cleaner's marks against the logs' ends; what a deletion or a start set aside and left. */
+void verify_leftovers(struct verify *v, const char *path, const struct verify_dir *dirs, size_t n);
 /* Bytes of all .log files below a partition's directory, for the progress bar. */
 int64_t verify_partition_bytes(const char *dir);
 

@@ -222,15 +222,51 @@ static uint32_t identity_of(const char *dir, const struct uuid *topic_id)
                : partition_identity(topic_id, (int32_t)number);
 }
 
-void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_id)
+/* A start that finds one behind the log's end takes it for damage. */
+static void starts_check(struct verify *v, const char *dir, int64_t end)
+{
+    struct offsets starts;
+
+    if (offsets_list(dir, ".start", &starts) < 0)
+        return;
+    for (size_t i = 0; i < starts.n; i++) {
+        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 ".start", dir, starts.v[i]);
+        if (starts.v[i] > end)
+            verify_report(v, FINDING_ERROR, path, -1, "the log ends before it, at %" PRId64, end);
+    }
+    free(starts.v);
+}
+
+/* Files that stand beside a segment that is not there. */
+static void orphans_check(struct verify *v, const char *dir, const struct offsets *logs)
+{
+    static const char *const suffixes[] = { ".index", ".timeindex", ".text" };
+
+    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
+        struct offsets found;
+        if (offsets_list(dir, suffixes[k], &found) < 0)
+            continue;
+        for (size_t i = 0; i < found.n; i++) {
+            if (bsearch(&found.v[i], logs->v, logs->n, sizeof *logs->v, offset_compare) != NULL)
+                continue;
+            CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 "%s", dir, found.v[i], suffixes[k]);
+            verify_report(v, FINDING_WARNING, path, -1, "it belongs to no segment");
+        }
+        free(found.v);
+    }
+}
+
+void verify_partition(struct verify *v, struct verify_dir *d)
 {
     CLEANUP(epochs_done) struct epochs epochs = { 0 };
+    const char *dir = d->path;
     struct offsets logs;
     int rc = offsets_list(dir, ".log", &logs);
 
+    d->end_offset = d->epoch = -1;
     v->partitions++;
-    topic_id_check(v, dir, ret_topic_id);
-    v->identity = identity_of(dir, ret_topic_id);
+    topic_id_check(v, dir, &d->topic_id);
+    v->identity = identity_of(dir, &d->topic_id);
     if (rc < 0 || logs.n == 0) {
         verify_report(v, FINDING_ERROR, dir, -1, "%s", rc < 0 ? strerror(-rc) : "it has no segment");
         return;
@@ -243,5 +279,9 @@ void verify_partition(struct verify *v, const char *dir, struct uuid *ret_topic_
     int64_t end = segments_check(v, dir, &logs, &epochs);
     checkpoint_check(v, dir, logs.v[0], end);
     snapshots_check(v, dir, end);
+    starts_check(v, dir, end);
+    orphans_check(v, dir, &logs);
+    d->end_offset = end;
+    d->epoch = epochs_latest(&epochs);
     free(logs.v);
 }

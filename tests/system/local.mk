@@ -121,6 +121,7 @@ SYSTEM_TESTS += \
     %D%/381-identity-and-guests.t \
     %D%/382-registers-lost-or-old.t \
     %D%/383-cleaning-of-a-topic-made-anew.t \
+    %D%/384-verify-says-what-a-start-would.t \
     %D%/401-klog-topics.t \
     %D%/402-klog-config.t \
     %D%/403-klog-offsets.t \
