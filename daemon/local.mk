@@ -54,6 +54,7 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/api/create_partitions.c
 %C%_libklogd_a_SOURCES += %D%/api/create_topics.c
 %C%_libklogd_a_SOURCES += %D%/api/delete_topics.c
+%C%_libklogd_a_SOURCES += %D%/api/describe_acls.c %D%/api/describe_producers.c %D%/api/list_transactions.c %D%/api/list_config_resources.c
 %C%_libklogd_a_SOURCES += %D%/api/describe_cluster.c
 %C%_libklogd_a_SOURCES += %D%/api/describe_configs.c
 %C%_libklogd_a_SOURCES += %D%/api/find_coordinator.c

@@ -85,6 +85,42 @@ static const struct conf_key keys[] = {
       "With compaction: how long a key's deletion (a record with a null value) can still be read after it was "
       "first cleaned.",
       false },
+#define ONLY(what) "Kafka's; only this value, since " what
+    { "unclean.leader.election.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.unclean_election),
+      ONLY("a replica that may lack records never becomes leader by itself."), false },
+    { "preallocate", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.preallocate),
+      ONLY("segments grow as they are written."), false },
+    { "segment.index.bytes", CONF_INT, "10485760", 4, I32_MAX, NULL, FIELD(kept.index_bytes),
+      "Kafka's: an index that is full closes its segment. Indexes here grow with their segments, so that it has to be "
+      "large enough for a full one: 8 bytes for each index.interval.bytes of segment.bytes.",
+      false },
+    { "segment.jitter.ms", CONF_LONG, "0", 0, I64_MAX, NULL, FIELD(kept.jitter_ms),
+      ONLY("segments are closed when segment.ms is over."), false },
+    { "file.delete.delay.ms", CONF_LONG, "60000", 0, I64_MAX, NULL, FIELD(kept.delete_delay_ms),
+      "Kafka's; only this value, or 0: a deleted file's room is free as soon as nobody reads it.", false },
+    { "leader.replication.throttled.replicas", CONF_LIST, "", 0, 0, NULL, FIELD(kept.leader_throttled),
+      ONLY("replication is not throttled."), false },
+    { "follower.replication.throttled.replicas", CONF_LIST, "", 0, 0, NULL, FIELD(kept.follower_throttled),
+      ONLY("replication is not throttled."), false },
+    { "max.decompressed.message.bytes", CONF_INT, "2147483639", 1, I32_MAX, NULL, FIELD(kept.decompressed_bytes),
+      ONLY("a batch is unpacked piece by piece, in bounded memory."), false },
+    { "remote.storage.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.remote_storage),
+      ONLY("there is no tiered storage."), false },
+    { "remote.log.copy.disable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.remote_copy_disable),
+      ONLY("there is no tiered storage."), false },
+    { "remote.log.delete.on.disable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.remote_delete_on_disable),
+      ONLY("there is no tiered storage."), false },
+    { "remote.copy.lag.ms", CONF_LONG, "0", -2, I64_MAX, NULL, FIELD(kept.copy_lag_ms),
+      ONLY("there is no tiered storage."), false },
+    { "remote.copy.lag.bytes", CONF_LONG, "-1", -2, I64_MAX, NULL, FIELD(kept.copy_lag_bytes),
+      ONLY("there is no tiered storage."), false },
+    { "local.retention.ms", CONF_LONG, "-2", -2, I64_MAX, NULL, FIELD(kept.local_retention_ms),
+      ONLY("there is no tiered storage; -2 is: as retention.ms."), false },
+    { "local.retention.bytes", CONF_LONG, "-2", -2, I64_MAX, NULL, FIELD(kept.local_retention_bytes),
+      ONLY("there is no tiered storage; -2 is: as retention.bytes."), false },
+    { "errors.deadletterqueue.group.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.dead_letters),
+      ONLY("there are no share groups."), false },
+#undef ONLY
 };
 static_assert(ARRAY_LEN(keys) <= 64, "topic_config.set is too small");
 
@@ -159,14 +195,36 @@ static void take_defaults(struct topic_config *c, const struct broker_config *b)
     char text[VALUE_MAX], err[VALUE_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (synonyms[i][1] != NULL)
-            continue; /* has several units: below */
+        if (synonyms[i][0] == NULL || synonyms[i][1] != NULL)
+            continue; /* the table's default; or it has several units: below */
         conf_get(broker_config_find(synonyms[i][0]), b, text, sizeof text);
         KCHECK(conf_set(&topic_config_table, c, keys[i].name, text, err, sizeof err) == 0);
     }
     c->plog.retention_ms = broker_config_retention_ms(b);
     c->plog.segment_ms = broker_config_roll_ms(b);
     c->plog.producer_expiry_ms = b->producer_id_expiration_ms;
+}
+
+/* What is done in one way only, and one more word for it where there is one. */
+static const char *const only[][2] = {
+    { "unclean.leader.election.enable" }, { "preallocate" }, { "segment.jitter.ms" }, { "file.delete.delay.ms", "0" },
+    { "leader.replication.throttled.replicas" }, { "follower.replication.throttled.replicas" },
+    { "max.decompressed.message.bytes" }, { "remote.storage.enable" }, { "remote.log.copy.disable" },
+    { "remote.log.delete.on.disable" }, { "remote.copy.lag.ms" }, { "remote.copy.lag.bytes" },
+    { "local.retention.ms" }, { "local.retention.bytes" }, { "errors.deadletterqueue.group.enable" },
+};
+
+static bool is_done(const struct topic_config *c, const struct conf_key *k)
+{
+    char text[VALUE_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(only); i++) {
+        if (strcmp(only[i][0], k->name) != 0)
+            continue;
+        conf_get(k, c, text, sizeof text);
+        return strcmp(text, k->def) == 0 || (only[i][1] != NULL && strcmp(text, only[i][1]) == 0);
+    }
+    return true;
 }
 
 static int take_entry(struct topic_config *c, const struct topic_config_entry *e, char *err, size_t err_size)
@@ -176,7 +234,12 @@ static int take_entry(struct topic_config *c, const struct topic_config_entry *e
     int rc = conf_set(&topic_config_table, c, e->key, e->value == NULL ? "" : e->value, err, err_size);
     if (rc < 0)
         return rc;
-    c->set |= UINT64_C(1) << key_index(conf_find(&topic_config_table, e->key));
+    const struct conf_key *k = conf_find(&topic_config_table, e->key);
+    if (!is_done(c, k)) {
+        snprintf(err, err_size, "%s: only \"%s\" here. %s", k->name, k->def, k->doc);
+        return -EINVAL;
+    }
+    c->set |= UINT64_C(1) << key_index(k);
     return 0;
 }
 
@@ -215,12 +278,14 @@ static int derive(struct topic_config *c, char *err, size_t err_size)
     c->log_append_time = c->timestamp_type == 1;
     /* Nobody flushes soon: begin to write early, so that the kernel never has gigabytes to write at once. */
     c->plog.writeback_bytes = c->flush_policy == FLUSH_COMMIT ? 0 : WRITEBACK_BYTES;
-    if (c->compact || c->delete_)
-        return compression_check(c, err, err_size);
-
-    snprintf(err, err_size, "cleanup.policy: \"%s\" names no policy; give delete, compact or both",
-             c->cleanup_policy);
-    return -EINVAL;
+    if (c->plog.segment_bytes / MAX(c->plog.index_interval_bytes, 1) > c->kept.index_bytes / 8 &&
+        topic_config_is_set(c, conf_find(&topic_config_table, "segment.index.bytes"))) {
+        snprintf(err, err_size,
+                 "segment.index.bytes: too small for the index of a full segment; give 8 for each index.interval.bytes of "
+                 "segment.bytes");
+        return -EINVAL;
+    }
+    return compression_check(c, err, err_size); /* neither policy: all is kept, as in Kafka */
 }
 
 struct topic_config *topic_config_new(const struct broker_config *defaults,

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lib/base/attr.h"
+
 enum { SYNONYMS_MAX = 8, VALUE_MAX = 1024 };
 
 static struct kstr value_text(struct arena *a, const struct conf_key *k, const void *obj)
@@ -20,6 +22,23 @@ static int8_t type_of(const struct conf_key *k)
         [CONF_BOOL] = 1, [CONF_STRING] = 2, [CONF_ENUM] = 2, [CONF_INT] = 3,
         [CONF_LONG] = 5, [CONF_DOUBLE] = 6, [CONF_LIST] = 7,
     };
+    static const struct {
+        const char *key;
+        int8_t type;
+    } other[] = { /* that Kafka keeps in another size than klog */
+        { "segment.bytes", 3 },
+        { "log.segment.bytes", 3 },
+        { "producer.id.expiration.ms", 3 },
+        { "offsets.topic.replication.factor", 4 },
+        { "listeners", 7 },
+        { "advertised.listeners", 7 },
+        { "log.dirs", 7 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(other); i++) {
+        if (strcmp(k->name, other[i].key) == 0)
+            return other[i].type;
+    }
     return types[k->type];
 }
 

@@ -5,7 +5,7 @@
 
 #include "daemon/server/request.h"
 
-enum config_resource { CONFIG_RESOURCE_TOPIC = 2, CONFIG_RESOURCE_BROKER = 4 }; /* the protocol's numbers */
+enum config_resource { CONFIG_RESOURCE_TOPIC = 2, CONFIG_RESOURCE_BROKER = 4, CONFIG_RESOURCE_LOGGER = 8 }; /* the protocol's numbers */
 
 bool config_resource_is_me(const struct request *r, struct kstr name);
 

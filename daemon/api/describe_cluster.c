@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DescribeCluster (KIP-700): the brokers, as Metadata has them. */
+/* DescribeCluster (KIP-700): the brokers, as Metadata has them. None is ever fenced: a broker that may not serve is not
+ * there. */
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
 
-enum { ENDPOINT_BROKERS = 1 };
+enum { ENDPOINT_BROKERS = 1, ENDPOINT_CONTROLLERS = 2 };
 
 static void fill_brokers(struct request *r, const struct cluster_image *img,
                          struct describe_cluster_response *rsp)
@@ -33,12 +34,14 @@ void handle_describe_cluster(struct request *r)
     struct describe_cluster_response rsp;
 
     wire_defaults(&wire_describe_cluster_response, &rsp);
-    rsp.endpoint_type = q->endpoint_type;
-    rsp.cluster_id = kstr_of(cluster_id(r->broker->cluster));
-    if (q->endpoint_type != ENDPOINT_BROKERS) {
-        rsp.error_code = KERR_INVALID_REQUEST;
+    if (q->endpoint_type == ENDPOINT_CONTROLLERS) {
+        rsp.error_code = KERR_MISMATCHED_ENDPOINT_TYPE;
+        rsp.error_message = kstr_of("this is a broker (1), no controller (2)");
+    } else if (q->endpoint_type != ENDPOINT_BROKERS) {
+        rsp.error_code = KERR_UNSUPPORTED_ENDPOINT_TYPE;
         rsp.error_message = kstr_of("only brokers (1) can be described here");
     } else {
+        rsp.cluster_id = kstr_of(cluster_id(r->broker->cluster));
         rsp.controller_id = img->controller_id;
         fill_brokers(r, img, &rsp);
         if (q->include_cluster_authorized_operations)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FindCoordinator: a group's coordinator is the leader of its partition of __consumer_offsets, which is
- * created when somebody first asks. There is no transaction coordinator, and clients are told so by the code
- * that they know as "not now". On the session's loop.
+ * created when somebody first asks. There is no transaction coordinator, and clients are told so by a code after which
+ * they stop: one that says "not now" has them ask for ever. On the session's loop.
  */
 
 #include "daemon/api/admin.h"
@@ -68,7 +68,7 @@ static void find(struct request *r, const struct cluster_image *img, struct kstr
     if (q->key_type == KEY_GROUP)
         find_group(r, img, out);
     else if (q->key_type == KEY_TRANSACTION)
-        not_found(out, KERR_COORDINATOR_NOT_AVAILABLE, "this broker has no transaction coordinator");
+        not_found(out, KERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS);
     else
         not_found(out, KERR_INVALID_REQUEST, "the key type is not known");
 }

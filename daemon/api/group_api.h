@@ -10,6 +10,8 @@
 enum { GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 };
 
 /* A C string in the arena; NULL for null. */
+#define NO_TRANSACTIONS "this broker has no transactions: use a producer without transactional.id"
+
 static inline const char *group_text(struct arena *a, struct kstr s)
 {
     return s.n < 0 ? NULL : arena_printf(a, "%.*s", KSTR_FMT(s));

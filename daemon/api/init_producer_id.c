@@ -2,7 +2,7 @@
 /*
  * InitProducerId for idempotent producers: always a new id. The one they have (KIP-360 lets them send it) may
  * come from another life of the cluster and be somebody else's by now. There is no transaction coordinator,
- * and clients are told so by the code that Kafka uses for one that is not there (yet).
+ * and clients are told so by a code after which they stop, with the text from FindCoordinator, which they ask first.
  */
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
@@ -31,7 +31,7 @@ void handle_init_producer_id(struct request *r)
     if (q->transactional_id.n == 0 || (q->producer_id < 0) != (q->producer_epoch < 0)) {
         answer(r, KERR_INVALID_REQUEST, -1, -1);
     } else if (!kstr_is_null(q->transactional_id)) {
-        answer(r, KERR_COORDINATOR_NOT_AVAILABLE, -1, -1);
+        answer(r, KERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1, -1);
     } else {
         cluster_new_producer_id(r->broker->cluster, r->loop, got_id, r);
     }

@@ -91,7 +91,7 @@ static enum kerr judge_settings(struct cluster *c, struct change *ch, const stru
     if (rc == 0)
         rc = broker_config_check(&cfg, err, sizeof err);
     broker_config_done(&cfg);
-    return rc == 0 ? KERR_NONE : change_refuse(ch, KERR_INVALID_CONFIG, "%s", err);
+    return rc == 0 ? KERR_NONE : change_refuse(ch, KERR_INVALID_REQUEST, "%s", err);
 }
 
 static enum kerr prepare(struct cluster *c, struct change *ch)
@@ -110,7 +110,7 @@ static enum kerr prepare(struct cluster *c, struct change *ch)
     enum kerr kerr = KERR_NONE;
     if (config_settings_apply(&s, &broker_config_table, &d->config, ch->pub.ops, ch->pub.n_ops, err,
                               sizeof err) < 0)
-        kerr = change_refuse(ch, KERR_INVALID_CONFIG, "%s", err);
+        kerr = change_refuse(ch, KERR_INVALID_REQUEST, "%s", err);
     else
         kerr = judge_settings(c, ch, &s);
     if (kerr == KERR_NONE)

@@ -164,6 +164,14 @@ static int conf_set_bool(const struct conf_table *t, const struct conf_key *k, v
     return 0;
 }
 
+static char *trim(char *s)
+{
+    s += strspn(s, " \t\r\n");
+    for (size_t n = strlen(s); n > 0 && isspace((unsigned char)s[n - 1]); n--)
+        s[n - 1] = '\0';
+    return s;
+}
+
 int conf_set(const struct conf_table *t, void *obj, const char *name, const char *value, char *err,
              size_t err_size)
 {
@@ -173,6 +181,8 @@ int conf_set(const struct conf_table *t, void *obj, const char *name, const char
         conf_unknown(t, name, err, err_size);
         return -EINVAL;
     }
+    CLEANUP(freep) char *copy = xstrdup(value);
+    value = trim(copy); /* as Kafka does */
     switch (k->type) {
     case CONF_BOOL:
         return conf_set_bool(t, k, obj, value, err, err_size);
@@ -249,14 +259,6 @@ size_t conf_get(const struct conf_key *k, const void *obj, char *ret, size_t ret
     }
     KCHECK(n >= 0);
     return (size_t)n;
-}
-
-static char *trim(char *s)
-{
-    s += strspn(s, " \t\r\n");
-    for (size_t n = strlen(s); n > 0 && isspace((unsigned char)s[n - 1]); n--)
-        s[n - 1] = '\0';
-    return s;
 }
 
 /* What conf_read_file hands to conf_read_lines. */

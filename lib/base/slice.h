@@ -47,6 +47,13 @@ static inline bool kstr_eq(struct kstr a, struct kstr b)
     return a.n == b.n && (a.n <= 0 || memcmp(a.p, b.p, (size_t)a.n) == 0);
 }
 
+/* As memcmp orders their bytes; a shorter one is before what it begins. */
+static inline int kstr_cmp(struct kstr a, struct kstr b)
+{
+    int32_t n = a.n < b.n ? a.n : b.n;
+    int d = n > 0 ? memcmp(a.p, b.p, (size_t)n) : 0;
+    return d != 0 ? d : (a.n > b.n) - (a.n < b.n);
+}
 static inline bool kstr_eqz(struct kstr a, const char *z)
 {
     return kstr_eq(a, kstr_of(z));

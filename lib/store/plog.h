@@ -22,6 +22,7 @@
 #include "lib/store/datadir.h"
 
 struct plog;
+struct producer_state;
 
 /* What the log needs of the topic's configuration; a copy is kept. */
 struct plog_config {
@@ -156,6 +157,9 @@ int plog_delete_before(struct plog *l, int64_t offset);
 int plog_truncate(struct plog *l, int64_t offset);
 /* Forgets producers idle for longer than producer_expiry_ms. */
 void plog_expire_producers(struct plog *l, int64_t now_ms);
+int32_t plog_n_producers(struct plog *l); /* that it remembers now; may change at once */
+/* Calls f for each, the longest idle first, under the log's lock: f must be quick. */
+void plog_producers_each(struct plog *l, void (*f)(void *arg, const struct producer_state *p), void *arg);
 
 /* ---- leader epochs (KIP-101) ---- */
 /* Records that `epoch` starts at the log's end. Durable with the next checkpoint; until then the batches of

@@ -262,6 +262,21 @@ int32_t plog_epoch_at(struct plog *l, int64_t offset)
     return epoch;
 }
 
+int32_t plog_n_producers(struct plog *l)
+{
+    pthread_mutex_lock(&l->mu);
+    int32_t n = l->producers.n;
+    pthread_mutex_unlock(&l->mu);
+    return n;
+}
+
+void plog_producers_each(struct plog *l, void (*f)(void *arg, const struct producer_state *p), void *arg)
+{
+    pthread_mutex_lock(&l->mu);
+    producers_each(&l->producers, f, arg);
+    pthread_mutex_unlock(&l->mu);
+}
+
 void plog_expire_producers(struct plog *l, int64_t now_ms)
 {
     pthread_mutex_lock(&l->mu);

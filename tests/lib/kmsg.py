@@ -57,6 +57,9 @@ APIS = {  # name: (key, first flexible version, request, response)
     "OffsetForLeaderEpoch": (
         23, 4, "replica i32 3+, topics [name str, partitions [partition i32, current i32, epoch i32]]",
         "throttle i32, topics [name str, partitions [error i16, partition i32, epoch i32, end i64]]"),
+    "DescribeAcls": (
+        29, 2, "kind i8, name str?, pattern i8, principal str?, host str?, operation i8, permission i8",
+        "throttle i32, error i16, message str?, resources [kind i8, name str, pattern i8, acls [principal str, host str, operation i8, permission i8]]"),
     "DescribeConfigs": (
         32, 4, "resources [kind i8, name str, keys []str?], synonyms bool, documentation bool 3+",
         "throttle i32, results [error i16, message str?, kind i8, name str, configs [name str, value str?, read_only bool, "
@@ -64,6 +67,24 @@ APIS = {  # name: (key, first flexible version, request, response)
     "AlterConfigs": (
         33, 2, "resources [kind i8, name str, configs [name str, value str?]], validate bool",
         "throttle i32, results [error i16, message str?, kind i8, name str]"),
+    "DescribeClientQuotas": (
+        48, 1, "components [kind str, match i8, value str?], strict bool",
+        "throttle i32, error i16, message str?, entries ?0 [entity [kind str, name str?], values [key str]]"),  # no values are known here
+    "DescribeUserScramCredentials": (
+        50, 0, "users ?0 [name str]",
+        "throttle i32, error i16, message str?, results [user str, error i16, message str?, infos [mechanism i8, iterations i32]]"),
+    "DescribeCluster": (
+        60, 0, "operations bool, kind i8 1+, fenced bool 2+",
+        "throttle i32, error i16, message str?, kind i8 1+, cluster str, controller i32, "
+        "brokers [node i32, host str, port i32, rack str?, fenced bool 2+], operations i32"),
+    "DescribeProducers": (
+        61, 0, "topics [name str, partitions []i32]",
+        "throttle i32, topics [name str, partitions [partition i32, error i16, message str?, "
+        "producers [id i64, epoch i32, sequence i32, timestamp i64, coordinator i32, txn i64]]]"),
+    "ListTransactions": (
+        66, 0, "states []str, producers []i64, duration i64 1+, pattern str? 2+",
+        "throttle i32, error i16, unknown []str, transactions [name str, id i64, state str]"),
+    "ListConfigResources": (74, 0, "kinds []i8 1+", "throttle i32, error i16, resources [name str, kind i8 1+]"),
     "IncrementalAlterConfigs": (
         44, 1, "resources [kind i8, name str, configs [name str, op i8, value str?]], validate bool",
         "throttle i32, results [error i16, message str?, kind i8, name str]"),

@@ -118,6 +118,8 @@ SYSTEM_TESTS += \
     %D%/352-damage-in-positions.t \
     %D%/353-the-topic-of-positions.t \
     %D%/390-idle-consumer-over-removed-records.t \
+    %D%/391-administration-as-kafka-tells-it.t \
+    %D%/392-topic-settings-of-kafka.t \
     %D%/381-identity-and-guests.t \
     %D%/382-registers-lost-or-old.t \
     %D%/383-cleaning-of-a-topic-made-anew.t \

@@ -565,7 +565,7 @@ static void every_key_is_described_with_its_synonyms(void **state)
     assert_int_equal(rsp->results[5].error_code, KERR_INVALID_TOPIC_EXCEPTION);
     for (int32_t i = 0; i < rsp->results[0].n_configs; i++) {
         struct describe_configs_response_configs *c = &rsp->results[0].configs[i];
-        assert_true(c->n_synonyms >= 1);
+        assert_true(c->n_synonyms >= 1 || topic_config_synonyms(&topic_config_table.keys[i])[0] == NULL);
         assert_true(c->documentation.n > 0);
         assert_in_range(c->config_type, 1, 9);
         assert_false(c->read_only);
@@ -587,11 +587,11 @@ static void bad_changes_change_nothing(void **state)
         { 2, "t", "retention.mss", 0, "7", KERR_INVALID_CONFIG },
         { 2, "t", "retention.ms", 2, "7", KERR_INVALID_CONFIG },
         { 2, "t", "retention.ms", 0, NULL, KERR_INVALID_CONFIG },
-        { 2, "t", "cleanup.policy", 3, "delete", KERR_INVALID_CONFIG },
+        { 2, "t", "cleanup.policy", 2, "deleted", KERR_INVALID_CONFIG },
         { 2, "t", "retention.ms", 4, "7", KERR_INVALID_REQUEST },
         { 2, "nope", "retention.ms", 0, "7", KERR_UNKNOWN_TOPIC_OR_PARTITION },
-        { 4, "1", "num.io.threads", 0, "7", KERR_INVALID_CONFIG },
-        { 4, "1", "log.roll.ms", 0, "0", KERR_INVALID_CONFIG },
+        { 4, "1", "num.io.threads", 0, "7", KERR_INVALID_REQUEST },
+        { 4, "1", "log.roll.ms", 0, "0", KERR_INVALID_REQUEST },
         { 4, "2", "log.segment.bytes", 0, "4096", KERR_INVALID_REQUEST },
         { 8, "1", "x", 0, "y", KERR_INVALID_REQUEST },
     };
@@ -703,7 +703,7 @@ static void a_producer_that_brings_an_id_gets_another(void **state)
     }
     assert_int_equal(init_producer(f, NULL, id, -1)->error_code, KERR_INVALID_REQUEST);
     assert_int_equal(init_producer(f, "", -1, -1)->error_code, KERR_INVALID_REQUEST);
-    assert_int_equal(init_producer(f, "txn", -1, -1)->error_code, KERR_COORDINATOR_NOT_AVAILABLE);
+    assert_int_equal(init_producer(f, "txn", -1, -1)->error_code, KERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
 }
 
 /* ---- disks that do not take a new topic ---- */

@@ -245,7 +245,6 @@ static void both_tables_have_the_same_defaults(void **state)
         assert_string_equal(text, k->def);
         assert_false(topic_config_is_set(t, k));
         const char *const *behind = topic_config_synonyms(k);
-        assert_non_null(behind[0]);
         for (int j = 0; behind[j] != NULL; j++)
             assert_non_null(broker_config_find(behind[j]));
     }
@@ -283,8 +282,9 @@ static void a_policy_may_have_two_words(void **state)
 
     assert_true(t->compact && t->delete_);
     topic_config_unref(t);
-    assert_null(topic(f, "cleanup.policy", ""));
-    assert_non_null(strstr(f->err, "cleanup.policy"));
+    t = topic(f, "cleanup.policy", ""); /* all is kept */
+    assert_false(t->compact || t->delete_);
+    topic_config_unref(t);
     assert_null(topic(f, "cleanup.policy", "compacted"));
 }
 
