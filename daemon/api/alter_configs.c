@@ -20,6 +20,29 @@ bool config_resource_is_me(const struct request *r, struct kstr name)
     return kstr_eqz(name, me);
 }
 
+const char *const config_logger_levels[4] = { "DEBUG", "INFO", "WARN", "ERROR" };
+
+/* A logger's level is a setting of its broker. */
+static enum kerr logger_op(struct cluster_change *ch, int8_t op, struct kstr logger, struct kstr level, const char **ret_why)
+{
+    const char *const *words = broker_config_find("log.level")->choices;
+
+    *ret_why = "there is one logger here: " ROOT_LOGGER;
+    if (!kstr_eqz(logger, ROOT_LOGGER))
+        return KERR_INVALID_CONFIG;
+    *ret_why = "a logger's level can be set, and nothing else";
+    if (op != CONFIG_OP_SET)
+        return KERR_INVALID_REQUEST;
+    *ret_why = "the level is none of DEBUG, INFO, WARN, ERROR";
+    for (size_t i = 0; i < ARRAY_LEN(config_logger_levels); i++) {
+        if (kstr_eqz(level, config_logger_levels[i])) {
+            cluster_change_add_op(ch, CONFIG_OP_SET, kstr_of("log.level"), kstr_of(words[i]));
+            return KERR_NONE;
+        }
+    }
+    return KERR_INVALID_CONFIG;
+}
+
 /* Takes ch. */
 static void alter(struct admin *a, int32_t i, int8_t resource_type, struct cluster_change *ch,
                   bool validate_only)
@@ -31,7 +54,7 @@ static void alter(struct admin *a, int32_t i, int8_t resource_type, struct clust
         admin_change(a, i, ch, cluster_configure_broker);
     } else {
         cluster_change_free(ch);
-        admin_fail(a, i, KERR_INVALID_REQUEST, "only topics (2) and brokers (4) have a configuration here");
+        admin_fail(a, i, KERR_INVALID_REQUEST, "only topics (2), brokers (4) and their loggers (8) have a configuration here");
     }
 }
 
@@ -102,9 +125,19 @@ static void change_one(struct admin *a, int32_t i)
     const struct incremental_alter_configs_request *q = a->r->body;
     const struct incremental_alter_configs_request_resources *res = &q->resources[i];
     struct cluster_change *ch = cluster_change_new(res->resource_name);
+    bool logger = res->resource_type == CONFIG_RESOURCE_LOGGER;
 
     for (int32_t j = 0; j < res->n_configs; j++) {
         int8_t op = res->configs[j].config_operation;
+        const char *why;
+        enum kerr err = logger ? logger_op(ch, op, res->configs[j].name, res->configs[j].value, &why) : KERR_NONE;
+        if (err != KERR_NONE) {
+            cluster_change_free(ch);
+            admin_fail(a, i, err, why);
+            return;
+        }
+        if (logger)
+            continue;
         if (op < CONFIG_OP_SET || op > CONFIG_OP_SUBTRACT) {
             cluster_change_free(ch);
             admin_fail(a, i, KERR_INVALID_REQUEST, "the operation is none of set, delete, append, subtract");
@@ -112,7 +145,7 @@ static void change_one(struct admin *a, int32_t i)
         }
         cluster_change_add_op(ch, (enum config_op_kind)op, res->configs[j].name, res->configs[j].value);
     }
-    alter(a, i, res->resource_type, ch, q->validate_only);
+    alter(a, i, logger ? CONFIG_RESOURCE_BROKER : res->resource_type, ch, q->validate_only);
 }
 
 void handle_incremental_alter_configs(struct request *r)

@@ -12,6 +12,7 @@ enum config_source { /* the protocol's numbers */
                      CONFIG_SOURCE_DYNAMIC_BROKER = 2,
                      CONFIG_SOURCE_STATIC_BROKER = 4,
                      CONFIG_SOURCE_DEFAULT = 5,
+                     CONFIG_SOURCE_DYNAMIC_LOGGER = 6,
 };
 
 /* Everything in out but its documentation comes from the arena. synonyms, documentation: whether they were

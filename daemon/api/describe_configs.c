@@ -82,6 +82,25 @@ static enum kerr describe_broker(struct request *r, const struct cluster_image *
     return KERR_NONE;
 }
 
+static enum kerr describe_logger(struct request *r, const struct cluster_image *img,
+                                 const struct describe_configs_request_resources *q,
+                                 struct describe_configs_response_results *out)
+{
+    if (!config_resource_is_me(r, q->resource_name)) {
+        out->error_message = kstr_of(arena_printf(&r->arena, "these are the loggers of broker %d", r->broker->id));
+        return KERR_INVALID_REQUEST;
+    }
+    out->configs = arena_array(&r->arena, 1, sizeof *out->configs);
+    if (is_asked(q, ROOT_LOGGER))
+        *next_entry(out) = (struct describe_configs_response_configs){
+            .name = kstr_of(ROOT_LOGGER),
+            .value = kstr_of(config_logger_levels[img->defaults->config.log_level]),
+            .config_source = CONFIG_SOURCE_DYNAMIC_LOGGER,
+            .documentation = KSTR_NULL,
+        };
+    return KERR_NONE;
+}
+
 static const char too_large[] = "the answer would be too large: ask for fewer at once";
 
 /* What one key takes in an answer: its struct, its value, what it is made from. */
@@ -109,8 +128,10 @@ static void describe_one(struct request *r, const struct cluster_image *img,
         err = describe_topic(r, img, q, out);
     else if (q->resource_type == CONFIG_RESOURCE_BROKER)
         err = describe_broker(r, img, q, out);
+    else if (q->resource_type == CONFIG_RESOURCE_LOGGER)
+        err = describe_logger(r, img, q, out);
     else
-        out->error_message = kstr_of("only topics (2) and brokers (4) have a configuration here");
+        out->error_message = kstr_of("only topics (2), brokers (4) and their loggers (8) have a configuration here");
     out->error_code = (int16_t)err;
     if (err != KERR_NONE && kstr_is_null(out->error_message))
         out->error_message = kstr_of(kerr_text(err));

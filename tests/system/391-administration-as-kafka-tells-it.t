@@ -53,6 +53,20 @@ def scram(users): return [(x["user"], x["error"], x["infos"]) for x in ask("Desc
 assert scram(None) == scram([]) == []
 assert scram([dict(name=n) for n in ("a", "a", "", "b", "aa")]) == [("", 91, []), ("a", 92, []), ("aa", 91, []), ("b", 91, [])]
 
+# the one logger
+def logger(name, value, op=0, broker="1"):
+    r = c.ask_msg("IncrementalAlterConfigs", 1, resources=[dict(kind=8, name=broker, configs=[dict(name=name, op=op, value=value)])])
+    return r["results"][0]["error"]
+def level(broker="1"):
+    r = c.ask_msg("DescribeConfigs", 4, resources=[dict(kind=8, name=broker, keys=None)], synonyms=True)["results"][0]
+    return r["error"], [(e["name"], e["value"], e["read_only"], e["source"], e["sensitive"], e["type"], e["synonyms"]) for e in r["configs"]]
+assert level() == (0, [("root", "INFO", False, 6, False, 0, [])]), level()
+assert level("9") == level("") == (42, [])
+assert [logger(*x) for x in (("root", "nonsense"), ("kafka.server", "DEBUG"), ("root", None, 1), ("root", "DEBUG", 0, "9"))] == [40, 40, 42, 42]
+assert logger("root", "DEBUG") == 0 and level()[1][0][1] == "DEBUG"
+r = c.ask_msg("DescribeConfigs", 3, resources=[dict(kind=4, name="1", keys=["log.level"])])
+assert r["results"][0]["configs"][0]["value"] == "debug", r
+
 # transactions
 for v in (1, 3):
     r = ask("FindCoordinator", v, key="tx", type=1)
