@@ -271,7 +271,9 @@ void admin_create(struct mount *m, struct node *parent, const char *name, fuse_r
 
 void admin_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req)
 {
-    if (parent->kind == NODE_GROUP)
+    if (parent->kind == NODE_GROUP && strcmp(name, ".status") == 0)
+        fuse_reply_err(req, 0); /* it goes with the group: `rm -r` takes it for one of its files */
+    else if (parent->kind == NODE_GROUP)
         group_unlink(m, parent, name, req);
     else
         fuse_reply_err(req, EPERM);

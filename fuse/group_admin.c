@@ -163,13 +163,30 @@ static enum kerr judge_deleted(struct client_call *call, int16_t version, const 
     return deleted_error(response);
 }
 
+/* `rm -r` of a group removes its files, and so its last position, before the directory, which must be there until then. */
+static int group_linger(struct group_op *op, int err)
+{
+    struct mount *m = op->r.mount;
+    if (op->only >= 0) {
+        if (err == 0)
+            op->parent->emptied_ms = loop_now_ms(m->loop);
+        return err;
+    }
+    struct node *n = node_named(m, op->parent, op->name, 0);
+    bool lingers = n != NULL && node_lingers(m, n);
+    if (n != NULL)
+        n->emptied_ms = 0;
+    return err == ENOENT && lingers ? 0 : err;
+}
+
 static void on_deleted(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
 {
     struct group_op *op = call->user;
     (void)version;
     if (rc == 0 && (err = deleted_error(response)) != KERR_NONE)
         rc = -kerr_errno(err);
-    group_op_end(op, group_errno(rc, rc == 0 ? KERR_NONE : err));
+    int errno_of = group_errno(rc, rc == 0 ? KERR_NONE : err);
+    group_op_end(op, group_linger(op, errno_of));
 }
 
 static void group_delete(struct group_op *op, int32_t first, int32_t n)

@@ -88,6 +88,12 @@ static void on_partitions(struct topics_wait *w, int rc)
 
 /* ---- groups ---- */
 
+static bool lookup_lingers(struct lookup *l)
+{
+    const struct node *n = node_named(l->mount, l->parent, l->name, 0);
+    return n != NULL && node_lingers(l->mount, n);
+}
+
 /* G1 of groups.h; and a position is there when it is one. */
 static void on_lookup_positions(struct group_ask *a, int rc, const struct position *p, size_t n)
 {
@@ -97,7 +103,7 @@ static void on_lookup_positions(struct group_ask *a, int rc, const struct positi
         any |= p[i].offset >= 0;
     if (rc != 0)
         lookup_end(l, rc, NULL);
-    else if (!any)
+    else if (!any && !(l->partition < 0 && lookup_lingers(l)))
         lookup_end(l, -ENOENT, NULL);
     else
         lookup_found(l, l->partition < 0 ? NODE_GROUP : NODE_POSITION, NULL, l->partition);
@@ -212,12 +218,23 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
         lookup_end(l, -ENOTDIR, NULL);
 }
 
+/* X5 of ptext.h */
+static void entry_fill_partition(struct mount *m, struct node *n, struct fuse_entry_param *ret)
+{
+    bool keep = n->pfile->readers == 0 && n->pfile->appended_to && !n->asked_again;
+    n->asked_again = false;
+    n->kept_until_ms = keep ? loop_now_ms(m->loop) + (int64_t)(ENTRY_VALID_S * 1000) : 0;
+    if (!keep)
+        ret->entry_timeout = 0;
+}
+
 void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
 {
     *ret = (struct fuse_entry_param){ .ino = n->id, .entry_timeout = ENTRY_VALID_S };
-    /* Any Kafka client may make or delete groups; a partition's path leads to what is there now (X2). */
-    if (n->kind == NODE_GROUP || n->kind == NODE_POSITION || n->kind == NODE_PARTITION)
+    if (n->kind == NODE_GROUP || n->kind == NODE_POSITION) /* any Kafka client may make or delete them */
         ret->entry_timeout = 0;
+    if (n->kind == NODE_PARTITION)
+        entry_fill_partition(m, n, ret);
     if (n->pfile != NULL && n->kind == NODE_PARTITION)
         pfile_fill_stat(m, n, &ret->attr);
     else

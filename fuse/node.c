@@ -16,6 +16,8 @@
 #include "lib/base/mem.h"
 
 #define DIR_BYTES 4096
+/* A group that was emptied is there so long for the rmdir that comes last. */
+#define LINGER_MS 10000
 
 /* "/NAME:ID" for a topic (':' is in no topic's name), the parent's path and the name for what lies below. */
 static char *path_of(const struct node *parent, const char *name, const struct topic *topic)
@@ -160,6 +162,18 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
     return n;
 }
 
+struct node *node_named(struct mount *m, const struct node *parent, const char *name, uint64_t id)
+{
+    CLEANUP(freep) char *path = path_of(parent, name, NULL);
+    struct node *n = id != 0 ? node_by_id(m, id) : node_by_path(m, path);
+    return n != NULL && strcmp(n->path, path) == 0 ? n : NULL;
+}
+
+bool node_lingers(const struct mount *m, const struct node *n)
+{
+    return n->emptied_ms > 0 && n->emptied_ms + LINGER_MS > loop_now_ms(m->loop);
+}
+
 struct ptext *node_text(struct node *n)
 {
     struct ptext *now = ptext_now(n->pfile);
@@ -191,7 +205,8 @@ void node_looked_up(struct node *n)
         node_ref(n);
     if (n->kind != NODE_PARTITION)
         return;
-    n->pfile->known_nodes += first;
+    if (first)
+        TAILQ_INSERT_TAIL(&n->pfile->known_nodes, n, known);
     watch_kernel_knows(n->pfile->mount->watch, n->pfile, true);
 }
 
@@ -203,8 +218,11 @@ void node_forget(struct mount *m, struct node *n, uint64_t times)
     n->nlookup -= times;
     if (n->nlookup > 0 || times == 0)
         return;
-    if (n->kind == NODE_PARTITION && --n->pfile->known_nodes == 0)
-        watch_kernel_knows(m->watch, n->pfile, false);
+    if (n->kind == NODE_PARTITION) {
+        TAILQ_REMOVE(&n->pfile->known_nodes, n, known);
+        if (TAILQ_EMPTY(&n->pfile->known_nodes))
+            watch_kernel_knows(m->watch, n->pfile, false);
+    }
     node_unref(m, n);
 }
 

@@ -12,6 +12,7 @@
 #define KLOG_FUSE_NODE_H
 
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <uthash.h>
 
@@ -52,6 +53,10 @@ struct node {
     struct page *page;   /* owned; the texts .status and .config, positions */
     UT_hash_handle by_id, by_path;
     bool has_path; /* in by_path: look-ups come here */
+    TAILQ_ENTRY(node) known; /* pfile->known_nodes: a partition's own that the kernel knows */
+    int64_t kept_until_ms;   /* the kernel keeps the name of a partition until then (X5 of ptext.h) */
+    bool asked_again;        /* and was told to look it up anew */
+    int64_t emptied_ms;      /* a group: when its last positions were removed by name here; 0 never */
     char path[]; /* "/orders/follow/p0"; the key holds topic ids instead of names */
 };
 
@@ -69,6 +74,10 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
 /* The number that stat() would show, for directory listings; a partition's only as far as is known where it begins. */
 uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic,
                      int32_t partition);
+/* The node of `name` in `parent`; with an id that one of them that the kernel calls so. Borrowed; NULL: there is none. */
+struct node *node_named(struct mount *m, const struct node *parent, const char *name, uint64_t id);
+/* A group that was emptied here a moment ago is there until it is removed. */
+bool node_lingers(const struct mount *m, const struct node *n);
 /* How a partition's own node reads it: nobody holds what it has, or it is that. Borrowed. */
 struct ptext *node_text(struct node *n);
 struct node *node_ref(struct node *n);

@@ -29,6 +29,7 @@ struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
     f->watched_end = f->told_end = -1;
     STAILQ_INIT(&f->ends_waiting);
     LIST_INIT(&f->texts);
+    TAILQ_INIT(&f->known_nodes);
     LIST_INIT(&f->tails_waiting);
     LIST_INIT(&f->parked);
     LIST_INIT(&f->polled);

@@ -63,6 +63,8 @@ struct pfile {
     struct ptext *text;        /* that look-ups are led to; owned reference; NULL: to be made */
     LIST_HEAD(, ptext) texts;  /* all of them */
     int moves;                 /* how often compaction was seen to have moved positions */
+    int readers;               /* open files that read by any of them */
+    bool appended_to;          /* the last that was opened was to append */
     int held;                  /* texts whose base is fixed, */
     int64_t held_from;         /* and the base of the first that was while there was no other (X4) */
     int checks_in_vain;        /* in a row (ends_check.c) */
@@ -90,7 +92,7 @@ struct pfile {
     TAILQ_ENTRY(pfile) watch_link;     /* among the watched */
     bool in_watch;
     bool kernel_knows; /* its plain nodes have look-ups: inotify may watch them */
-    int known_nodes;   /* how many of them */
+    TAILQ_HEAD(, node) known_nodes; /* those, the oldest first */
 
     UT_hash_handle hh; /* mount->pfiles */
 };

@@ -87,8 +87,6 @@ static void partition_getattr(struct mount *m, struct node *n, fuse_req_t req)
 
 /* ---- opening ---- */
 
-/* A topic that was proved to be there so short a time ago was not deleted and made anew since. */
-#define SURE_NS 1000000
 /* A broker that does not answer is missed by what is done with the file, not by the open as well. */
 #define OPEN_WAIT_MS 500
 
@@ -183,10 +181,23 @@ void append_open(struct handle *h, fuse_req_t req)
         open_make_sure(op);
 }
 
+/* X5 */
+static bool name_is_kept(struct mount *m, struct node *n)
+{
+    if (n->asked_again || n->kept_until_ms <= loop_now_ms(m->loop))
+        return false;
+    n->asked_again = true;
+    return true;
+}
+
 static int partition_may_open(struct mount *m, struct node *n, int flags)
 {
-    (void)m;
-    return n->topic->gone ? ESTALE : append_may_open(flags);
+    bool appends = (flags & O_ACCMODE) == O_WRONLY;
+    int err = n->topic->gone ? ESTALE : append_may_open(flags);
+    if (err != 0)
+        return err;
+    n->pfile->appended_to = appends;
+    return !appends && name_is_kept(m, n) ? ESTALE : 0;
 }
 
 static void partition_read(struct handle *h, fuse_req_t req, size_t size, off_t off,

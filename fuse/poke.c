@@ -21,6 +21,7 @@
 
 struct poke_item {
     char *path;
+    uint64_t id; /* of the node */
     STAILQ_ENTRY(poke_item) link;
 };
 
@@ -28,6 +29,7 @@ struct poke {
     pthread_t thread;
     char *mountpoint; /* constant */
     atomic_int tid;
+    atomic_uint_fast64_t target; /* of the item at hand */
     pthread_mutex_t mu;
     pthread_cond_t more;
     STAILQ_HEAD(, poke_item) queue; /* guarded by mu */
@@ -63,6 +65,7 @@ static void *poke_run(void *arg)
     static const struct timespec now[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } };
     atomic_store(&p->tid, gettid());
     while ((it = poke_next(p)) != NULL) {
+        atomic_store(&p->target, it->id);
         utimensat(AT_FDCWD, it->path, now, 0); /* the file may be gone by now; nobody needs to know */
         item_free(it);
     }
@@ -108,25 +111,26 @@ void poke_free(struct poke *p)
     free(p);
 }
 
-static bool queue_has(const struct poke *p, const char *path)
+static bool queue_has(const struct poke *p, const char *path, uint64_t id)
 {
     const struct poke_item *it;
     STAILQ_FOREACH (it, &p->queue, link) {
-        if (strcmp(it->path, path) == 0)
+        if (it->id == id && strcmp(it->path, path) == 0)
             return true;
     }
     return false;
 }
 
-void poke_file(struct poke *p, const char *topic, int32_t partition)
+void poke_file(struct poke *p, const char *topic, int32_t partition, uint64_t id)
 {
     char *path = xasprintf("%s/%s/p%" PRId32, p->mountpoint, topic, partition);
     pthread_mutex_lock(&p->mu);
-    if (p->stopping || p->queued >= POKE_QUEUE_MAX || queue_has(p, path)) {
+    if (p->stopping || p->queued >= POKE_QUEUE_MAX || queue_has(p, path, id)) {
         free(path);
     } else {
         struct poke_item *it = xcalloc(1, sizeof *it);
         it->path = path;
+        it->id = id;
         STAILQ_INSERT_TAIL(&p->queue, it, link);
         p->queued++;
         pthread_cond_signal(&p->more);
@@ -137,4 +141,9 @@ void poke_file(struct poke *p, const char *topic, int32_t partition)
 bool poke_is_caller(const struct poke *p, pid_t pid)
 {
     return p != NULL && atomic_load(&p->tid) == pid;
+}
+
+uint64_t poke_target(const struct poke *p)
+{
+    return p == NULL ? 0 : atomic_load(&p->target);
 }

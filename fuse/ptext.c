@@ -59,6 +59,7 @@ void ptext_unref(struct ptext *t)
 
 void ptext_opened(struct ptext *t)
 {
+    t->file->readers++;
     if (t->readers++ == 0)
         t->opened_ns = clock_mono_ns();
 }
@@ -66,6 +67,7 @@ void ptext_opened(struct ptext *t)
 void ptext_closed(struct ptext *t)
 {
     KINVARIANT("X1", t->readers > 0);
+    t->file->readers--;
     if (--t->readers > 0 || !t->based)
         return;
     t->based = false;
@@ -75,7 +77,7 @@ void ptext_closed(struct ptext *t)
 bool ptext_needs_ends(const struct ptext *t)
 {
     const struct pfile *f = t->file;
-    return !f->ends_known || (!t->based && t->readers > 0 && f->ends_ns < t->opened_ns);
+    return !f->ends_known || (!t->based && t->readers > 0 && f->ends_ns + SURE_NS < t->opened_ns);
 }
 
 /* Nobody holds it: it begins where the log begins now. */

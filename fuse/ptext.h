@@ -11,6 +11,9 @@
  * one. X3: bytes that the log no longer has are never made up: a positioned read of them is EIO, reading on goes on
  * behind them. X4: st_ino stays while any text of the partition is held, and is another one after its base has moved
  * and nobody holds one, so that who remembers an inode and a position does not mistake what is there for what was.
+ * X5: the kernel keeps no name of a partition while a text of it is held, and looks it up each time. It keeps one for a
+ * second where nobody reads, for those who append; the first who then opens the file to read is told ESTALE once, so that
+ * the kernel looks the name up anew and forgets it from then on.
  */
 #ifndef KLOG_FUSE_PTEXT_H
 #define KLOG_FUSE_PTEXT_H

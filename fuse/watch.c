@@ -154,6 +154,16 @@ void watch_drop(struct watch *w, struct pfile *f)
 
 /* ---- news ---- */
 
+static void watchers_tell(struct watch *w, struct pfile *f, bool elsewhere)
+{
+    const struct node *n;
+    bool several = TAILQ_NEXT(TAILQ_FIRST(&f->known_nodes), known) != NULL; /* this mount's append told those of one */
+    TAILQ_FOREACH (n, &f->known_nodes, known) {
+        if (elsewhere || several)
+            poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f), n->id);
+    }
+}
+
 /* The kernel itself tells inotify watchers of this mount's appends; they are told here of what is more. While
  * an append is on its way nobody knows yet whose the news are. */
 void watch_judge(struct watch *w, struct pfile *f)
@@ -164,8 +174,8 @@ void watch_judge(struct watch *w, struct pfile *f)
     bool elsewhere = f->told_end >= 0 && grown > f->own_records;
     f->own_records = MAX(f->own_records - grown, 0);
     f->told_end = f->watched_end;
-    if (elsewhere && f->kernel_knows && w->mount->poke != NULL)
-        poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f));
+    if (f->kernel_knows && w->mount->poke != NULL)
+        watchers_tell(w, f, elsewhere);
 }
 
 static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends *e)

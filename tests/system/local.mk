@@ -57,6 +57,8 @@ SYSTEM_TESTS += \
     %D%/161-topic-made-anew.t \
     %D%/162-inode-and-position.t \
     %D%/163-lost-tail.t \
+    %D%/164-watchers-of-an-older-file.t \
+    %D%/165-rm-r-of-a-group.t \
     %D%/170-the-mount-shows-what-kcat-shows.t \
     %D%/171-emptied-segments.t \
     %D%/172-damage-under-the-mount.t \
