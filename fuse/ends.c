@@ -65,7 +65,8 @@ void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns)
     /* Answers of two connections may cross; what was asked later is right. */
     if (f->ends_known && asked_ns < f->ends_ns)
         return;
-    f->ends = *e;
+    if (!f->ends_known || !ends_same_log(&f->ends, e) || e->end_offset >= f->ends.end_offset)
+        f->ends = *e; /* else an answer that was made before, on another connection */
     f->ends_known = true;
     f->ends_ns = asked_ns;
     f->key.topic->sure_ns = MAX(f->key.topic->sure_ns, asked_ns);

@@ -39,8 +39,12 @@ struct ends_check {
 
 bool ends_are_doubtful(const struct pfile *f, const struct ends *e)
 {
-    return f->ends_known && (e->leader_epoch != f->ends.leader_epoch || e->era != f->ends.era ||
-                             e->end_offset < f->ends.end_offset || e->end_text < f->ends.end_text);
+    return f->ends_known && (e->leader_epoch != f->ends.leader_epoch || e->era != f->ends.era);
+}
+
+bool ends_same_log(const struct ends *a, const struct ends *b)
+{
+    return a->leader_epoch == b->leader_epoch && a->era >> 32 == b->era >> 32;
 }
 
 static void check_end(struct ends_check *c, int rc)
@@ -276,7 +280,7 @@ void ends_check(struct pfile *f, const struct ends *e, int64_t asked_ns, struct 
     c->file = pfile_ref(f);
     c->ends = *e;
     c->asked_ns = asked_ns;
-    c->common = MIN(f->ends.end_offset, e->end_offset);
+    c->common = ends_same_log(&f->ends, e) ? f->ends.end_offset : MIN(f->ends.end_offset, e->end_offset);
     STAILQ_INIT(&c->waiting);
     if (waiting != NULL)
         STAILQ_CONCAT(&c->waiting, waiting);

@@ -131,6 +131,8 @@ void ends_asker_free(struct ends_asker *a);
 void ends_ask(struct pfile *f, struct ends_wait *w);
 /* Are these of another log than the ends that are known, or of one that was cut or compacted? */
 bool ends_are_doubtful(const struct pfile *f, const struct ends *e);
+/* Of one leader's log that was not opened anew: it never loses what it had, and an end that is smaller is older. */
+bool ends_same_log(const struct ends *a, const struct ends *b);
 /* Then (ends_check.c): finds out what became of it and sets the ends. Those who wait (NULL: nobody) are answered
  * afterwards. */
 void ends_check(struct pfile *f, const struct ends *e, int64_t asked_ns, struct ends_wait_list *waiting);
