@@ -549,7 +549,7 @@ static void every_key_is_described_with_its_synonyms(void **state)
     struct fixture *f = *state;
     struct describe_configs_request_resources res[] = {
         { 2, kstr_of("t"), NULL, -1 }, { 4, kstr_of("1"), NULL, -1 }, { 2, kstr_of("nope"), NULL, -1 },
-        { 4, kstr_of("2"), NULL, -1 }, { 8, kstr_of("1"), NULL, -1 }, { 2, kstr_of(".."), NULL, -1 },
+        { 4, kstr_of("2"), NULL, -1 }, { 8, kstr_of("2"), NULL, -1 }, { 2, kstr_of(".."), NULL, -1 },
     };
     struct describe_configs_request q = {
         .resources = res, .n_resources = 6, .include_synonyms = true, .include_documentation = true
@@ -593,7 +593,7 @@ static void bad_changes_change_nothing(void **state)
         { 4, "1", "num.io.threads", 0, "7", KERR_INVALID_REQUEST },
         { 4, "1", "log.roll.ms", 0, "0", KERR_INVALID_REQUEST },
         { 4, "2", "log.segment.bytes", 0, "4096", KERR_INVALID_REQUEST },
-        { 8, "1", "x", 0, "y", KERR_INVALID_REQUEST },
+        { 16, "1", "x", 0, "y", KERR_INVALID_REQUEST },
     };
 
     create(f, "t", 1);
