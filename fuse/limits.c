@@ -72,7 +72,7 @@ static void limits_call(struct topic *t, struct limits_wait *w)
                               .max_version = -1,
                               .cb = on_limits,
                               .user = x,
-                              .deadline_ms = loop_now_ms(m->loop) + MIN(m->opt->timeout_ms, LIMITS_WAIT_MS) };
+                              .deadline_ms = MIN(mount_deadline_ms(m), loop_now_ms(m->loop) + LIMITS_WAIT_MS) };
     client_call(m->client, &x->call);
 }
 

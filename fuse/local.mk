@@ -44,6 +44,7 @@ if HAVE_FUSE
 
 # the mount
 %C%_libklogfs_a_SOURCES += %D%/ops.c %D%/ops.h
+%C%_libklogfs_a_SOURCES += %D%/missed.c
 %C%_libklogfs_a_SOURCES += %D%/session.c %D%/session.h
 %C%_libklogfs_a_SOURCES += %D%/stale.c %D%/stale.h
 

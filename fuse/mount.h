@@ -58,14 +58,18 @@ struct mount {
     struct disk_figures *disk;
     int64_t started_wall_ms; /* the time of files that have none of their own */
     bool stopping;
+    int64_t probe_end_ms; /* missed.c */
     struct timer end_timer;
     int64_t end_deadline_ms;
 };
 
-static inline int64_t mount_deadline_ms(const struct mount *m)
-{
-    return loop_now_ms(m->loop) + m->opt->timeout_ms;
-}
+/* ---- the time-out (missed.c) ---- */
+/* When a question that is asked now ends at the latest: a time-out from now, or from when the brokers were first missed. */
+int64_t mount_deadline_ms(struct mount *m);
+/* The same for an append. */
+int64_t mount_append_deadline_ms(struct mount *m);
+/* Have the brokers been missed for so long that what is known has to do? */
+bool mount_misses_brokers(const struct mount *m);
 
 static inline struct mount *mount_of(fuse_req_t req)
 {

@@ -397,6 +397,7 @@ static void part_send(struct append *ap, const struct producer_record *records, 
     ap->mount->writers->sends++;
     ap->h->app.sends++;
     ap->file->own_sends++;
+    producer_count_from(ap->mount->producer, mount_append_deadline_ms(ap->mount) - ap->mount->opt->timeout_ms);
     producer_send(ap->mount->producer, &p->send);
 }
 

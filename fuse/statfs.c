@@ -85,7 +85,8 @@ static void on_log_dirs(struct client_call *call, int rc, enum kerr err, int16_t
 
 void statfs_ask(struct mount *m, fuse_req_t req)
 {
-    if (m->disk->asked_ms > 0 && m->disk->asked_ms + FIGURES_VALID_MS > loop_now_ms(m->loop)) {
+    if (m->disk->asked_ms > 0 &&
+        (m->disk->asked_ms + FIGURES_VALID_MS > loop_now_ms(m->loop) || mount_misses_brokers(m))) {
         reply_figures(m->disk, req);
         return;
     }

@@ -190,7 +190,8 @@ static void on_refreshed(struct client_refresh *r, int rc)
     struct topics_wait *w;
     while ((w = LIST_FIRST(&fl->waiting)) != NULL) {
         LIST_REMOVE(w, link);
-        topics_answer(w, topic_rc(m, fl->name, rc));
+        bool known = rc == -ETIMEDOUT && w->known_will_do && topics_fresh(m, fl->name, INT64_MAX / 2);
+        topics_answer(w, known ? 0 : topic_rc(m, fl->name, rc));
     }
     free(fl->name);
     free(fl);
@@ -212,7 +213,9 @@ static struct flight *flight_begin(struct mount *m, const char *name)
 void topics_ask(struct mount *m, struct topics_wait *w, const char *name, int64_t max_age_ms)
 {
     w->name = name == NULL ? NULL : xstrdup(name);
-    if (topics_fresh(m, name, max_age_ms)) {
+    w->known_will_do = max_age_ms > 0;
+    if (topics_fresh(m, name, max_age_ms) ||
+        (w->known_will_do && mount_misses_brokers(m) && topics_fresh(m, name, INT64_MAX / 2))) {
         topics_answer(w, 0);
         return;
     }

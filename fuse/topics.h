@@ -55,6 +55,7 @@ struct topics_wait {
      */
     void (*cb)(struct topics_wait *w, int rc);
     char *name;                   /* private; NULL: all */
+    bool known_will_do;           /* private: when the brokers are missed, what is known answers */
     LIST_ENTRY(topics_wait) link; /* private */
 };
 /* Has the metadata of one topic (or of all: NULL) made at most max_age_ms old. cb may run before this

@@ -133,7 +133,8 @@ struct client {
     struct call_list routing, ending;
     struct deferred turn; /* routes and ends calls, asks for metadata: at the end of the round */
     struct timer route_timer;
-    uint64_t jitter; /* seed */
+    int64_t missing_since_ms; /* asked then, and nothing came from any broker since; 0 not missing */
+    uint64_t jitter;          /* seed */
     bool ends;       /* in client_free: no more calls */
 
     /* metadata.c */

@@ -179,8 +179,15 @@ static int link_version(const struct link *l, const struct client_call *call)
     return max >= min ? max : -1;
 }
 
+static void link_asked(struct link *l)
+{
+    if (!l->parks && l->c->missing_since_ms == 0)
+        l->c->missing_since_ms = MAX(loop_now_ms(l->c->loop), 1);
+}
+
 static void link_send(struct link *l, struct client_call_state *s)
 {
+    link_asked(l);
     const struct wire_message *m = s->call->request;
     int version = link_version(l, s->call);
     struct wire_out out = { 0 };
@@ -296,9 +303,24 @@ static void link_on_answer(struct link *l, struct rcbuf *frame)
     call_answered(s, frame, body);
 }
 
+/* A broker is there; the next answer is waited for from now on. */
+static void link_heard(struct link *l)
+{
+    const struct call_list *sent = &l->broker->main.sent;
+    l->c->missing_since_ms = TAILQ_EMPTY(sent) || (l == &l->broker->main && TAILQ_NEXT(TAILQ_FIRST(sent), entry) == NULL)
+                                 ? 0
+                                 : loop_now_ms(l->c->loop);
+}
+
+int64_t client_missing_since_ms(const struct client *c)
+{
+    return c->missing_since_ms;
+}
+
 static void link_on_frame(struct conn *conn, struct rcbuf *frame)
 {
     struct link *l = conn_user(conn);
+    link_heard(l);
     if (l->state == LINK_ASKING_VERSIONS)
         link_on_versions(l, slice_of(frame->p, frame->n));
     else
@@ -376,6 +398,7 @@ static void link_open(struct link *l)
 
 void link_add(struct link *l, struct client_call_state *s)
 {
+    link_asked(l);
     if (l->state == LINK_READY) {
         link_send(l, s);
         return;

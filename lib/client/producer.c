@@ -216,9 +216,14 @@ static struct pbatch *flow_batch_for(struct flow *f, size_t n)
     if (b != NULL)
         b->open = false;
     b = batch_new(f);
-    b->born_ms = loop_now_ms(f->p->c->loop);
+    b->born_ms = MIN(loop_now_ms(f->p->c->loop), f->p->began_ms);
     TAILQ_INSERT_TAIL(&f->queue, b, entry);
     return b;
+}
+
+void producer_count_from(struct producer *p, int64_t began_ms)
+{
+    p->began_ms = began_ms;
 }
 
 void producer_send(struct producer *p, struct producer_send *send)
@@ -320,6 +325,7 @@ struct producer *producer_new(struct client *c, const struct producer_config *cf
     KCHECK(cfg->acks >= -1 && cfg->acks <= 1 && cfg->batch_size > 0 && cfg->delivery_timeout_ms > 0);
     struct producer *p = xcalloc(1, sizeof *p);
     p->c = c;
+    p->began_ms = INT64_MAX;
     p->cfg = *cfg;
     p->id = -1;
     p->epoch = -1;

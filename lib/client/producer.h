@@ -51,6 +51,8 @@ struct producer_send {
     struct producer_send_state *state;
 };
 void producer_send(struct producer *p, struct producer_send *s);
+/* The delivery time-out of what is sent from now on began at this time (loop_now_ms() scale) already. */
+void producer_count_from(struct producer *p, int64_t began_ms);
 /* Somebody waits for it now: its batches do not linger any longer. Not after its cb. */
 void producer_hurry(struct producer *p, struct producer_send *s);
 /* If nothing of it was sent yet: withdraws it, cb is not called, returns true. Else false; cb will come. */

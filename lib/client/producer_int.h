@@ -101,6 +101,7 @@ struct producer {
     struct client *c;
     struct producer_config cfg;
     size_t pending_bytes;
+    int64_t began_ms; /* when the delivery time-out of new batches began, if before now */
     struct flow *flows;
     TAILQ_HEAD(, flow) dirty;
     TAILQ_HEAD(, producer_send_state) done;
