@@ -24,10 +24,12 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/store/io.h"
 #include "lib/store/register_files.h"
 
 enum {
     FIRST_BROKER_ID = 1,
+    KEPT_DESCRIPTORS_MAX = 32,
     SEGMENT_FILES_MAX = 512, /* descriptors of segments at rest, over all log directories */
 };
 
@@ -152,15 +154,23 @@ static int number_dirs(struct broker *b, struct datadir_identity *identity, char
     return open_all_dirs(b, identity, err, err_size);
 }
 
-/* The limit of the process is shared with connections: segments at rest may take a third of it. */
+/* The limit of the process is shared: segments at rest may take a third of it, some are kept for what the store opens
+ * only for a moment, and connections get what is left (connections_possible). */
 static void limit_files(struct broker *b)
 {
-    struct rlimit lim;
-    int limit = SEGMENT_FILES_MAX;
-    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY)
-        limit = (int)MIN((rlim_t)limit, lim.rlim_cur / 3);
+    rlim_t limit = broker_descriptor_limit();
+    b->segment_files = (int)MIN((rlim_t)SEGMENT_FILES_MAX, limit / 3);
     for (int i = 0; i < b->n_dirs; i++)
-        datadir_set_file_limit(b->dirs[i], MAX(1, limit / b->n_dirs));
+        datadir_set_file_limit(b->dirs[i], MAX(1, b->segment_files / b->n_dirs));
+    if (b->io == NULL)
+        io_keep_descriptors((int)MIN((rlim_t)KEPT_DESCRIPTORS_MAX, limit / 8));
+}
+
+rlim_t broker_descriptor_limit(void)
+{
+    struct rlimit lim;
+    bool known = getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY;
+    return known ? lim.rlim_cur : INT32_MAX;
 }
 
 static int open_dirs(struct broker *b, char *err, size_t err_size)
@@ -208,6 +218,7 @@ void broker_dir_failed(struct broker *b, int dir, int eno)
 /* ---- threads ---- */
 static void *loop_main(void *arg)
 {
+    plog_thread_may_not_wait();
     loop_run(arg);
     return NULL;
 }

@@ -9,6 +9,7 @@
 #define KLOG_DAEMON_BROKER_H
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "daemon/broker_config.h"
 #include "lib/loop/loop.h"
@@ -35,6 +36,7 @@ struct broker {
     const struct store_io *io; /* the disk; NULL: the real one. Set by the caller */
     struct datadir **dirs;     /* log.dirs; set once */
     int n_dirs;
+    int segment_files;         /* descriptors that segments at rest may take; set once */
     pthread_mutex_t dirs_mu;
     bool *dir_failed; /* guarded by dirs_mu: it was said already */
     struct registers *registers;
@@ -53,6 +55,9 @@ struct broker {
 int broker_start(struct broker *b, char *err, size_t err_size);
 /* Drains, flushes, closes, writes the marker. Returns whether everything closed clean. Blocks. */
 bool broker_stop(struct broker *b);
+
+/* RLIMIT_NOFILE. Any thread. */
+rlim_t broker_descriptor_limit(void);
 
 /* Any thread. A log directory failed (S8): its partitions go offline; with the last one the process ends at
  * once, without clean markers. */

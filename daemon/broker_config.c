@@ -59,7 +59,9 @@ static const struct conf_key keys[] = {
     { "connections.max.idle.ms", CONF_LONG, "600000", 0, I64_MAX, NULL, FIELD(connections_max_idle_ms),
       "A connection without a request for this long is closed. 0: never.", true },
     { "max.connections", CONF_INT, "2147483647", 1, I32_MAX, NULL, FIELD(max_connections),
-      "Connections accepted at the same time; more are closed at once.", true },
+      "Connections accepted at the same time; more are closed at once. At most what the limit of descriptors "
+      "(ulimit -n) leaves beside the files of the log.",
+      true },
     { "queued.max.requests", CONF_INT, "500", 1, 65536, NULL, FIELD(queued_max_requests),
       "Requests of one connection that may be under way; no more are read until some are answered.", true },
 

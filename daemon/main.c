@@ -30,6 +30,8 @@ const char *argp_program_version = PACKAGE_STRING;
 
 enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG };
 
+enum { MEMORY_RESERVE_BYTES = 4 << 20 }; /* what a moment of shortage takes: see lib/base/mem.h */
+
 static const struct argp_option options[] = {
     { "config", 'c', "FILE", 0, "Read the configuration from FILE (key=value lines, Kafka's key names)", 0 },
     { "override", OPT_OVERRIDE, "KEY=VALUE", 0, "Set one key, over the file; may be given again", 0 },
@@ -280,6 +282,7 @@ int main(int argc, char **argv)
         print_config(&b.config);
         return BROKER_EXIT_CLEAN;
     }
+    mem_keep_reserve(MEMORY_RESERVE_BYTES);
     int ready_fd = a.daemonize ? go_to_background() : -1;
     int status = serve(&b, &a, ready_fd);
     broker_config_done(&b.config);

@@ -17,6 +17,7 @@
 
 enum {
     RESPONSE_BYTES_MAX = 55 * 1024 * 1024, /* as Kafka's fetch.max.bytes */
+    PARTS_MAX = 50000,     /* of one request: a reactor looks at all of them in one go */
     COPY_BYTES_MAX = 4096, /* a piece this small costs less copied into the answer than by sendfile */
 };
 
@@ -32,6 +33,9 @@ struct fetch_part {
     bool diverged;
     int32_t diverging_epoch;
     int64_t diverging_end;
+    bool unready; /* an index has to be made before anything can be found */
+    bool tried;   /* it was tried: ready_rc is what came of it */
+    int ready_rc;
 };
 
 struct fetch {
@@ -42,8 +46,11 @@ struct fetch {
     int64_t max_bytes;
     int64_t bytes; /* in the spans */
     bool urgent;   /* an error or a divergence: answer at once */
+    bool unready;  /* some part is */
     struct task wake;
     struct timer timeout;
+    int64_t until_ms;    /* when to answer with what there is; loop time */
+    struct job readying; /* makes indexes for the parts that are not ready */
 };
 
 /* ---- one look at one partition ---- */
@@ -52,7 +59,7 @@ static void part_forget(struct fetch_part *p)
     if (p->span.file != NULL)
         plog_span_release(&p->span);
     p->span = (struct plog_span){ 0 };
-    p->diverged = false;
+    p->diverged = p->unready = false;
 }
 
 /* KIP-595: the fetcher's last epoch ended earlier here than where it asks to go on. */
@@ -92,6 +99,11 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
     if (offset >= limit || (max <= 0 && !first))
         return KERR_NONE;
     int rc = plog_read(p->pt->log, offset, limit, MAX(max, 0), first, &p->span);
+    if (rc == -EAGAIN) {
+        p->unready = !p->tried;
+        rc = p->tried ? p->ready_rc : 0;
+        p->tried = false;
+    }
     if (rc == -ERANGE) {
         partition_view(p->pt, &p->view); /* retention was faster: say where the log starts now */
         return KERR_OFFSET_OUT_OF_RANGE;
@@ -115,12 +127,13 @@ static enum kerr part_look(const struct fetch *f, struct fetch_part *p, int64_t 
 static void fetch_look(struct fetch *f)
 {
     f->bytes = 0;
-    f->urgent = false;
+    f->urgent = f->unready = false;
     for (size_t i = 0; i < f->n_parts; i++) {
         struct fetch_part *p = &f->parts[i];
         p->found = part_look(f, p, f->max_bytes - f->bytes);
         f->bytes += p->span.n;
         f->urgent |= p->found != KERR_NONE || p->diverged;
+        f->unready |= p->unready;
     }
 }
 
@@ -256,20 +269,27 @@ static bool fetch_is_enough(const struct fetch *f)
     return f->urgent || f->n_parts == 0 || f->bytes >= f->q->min_bytes || full;
 }
 
-/* True when it was answered. */
-static bool fetch_try(struct fetch *f)
+static void fetch_make_ready(struct fetch *f);
+static void fetch_park(struct fetch *f);
+
+/* Answers, or waits: for records, the time-out, or a worker. */
+static void fetch_try(struct fetch *f)
 {
     do {
         fetch_look(f);
-        if (fetch_is_enough(f)) {
+        if (f->unready) {
+            fetch_make_ready(f);
+            return;
+        }
+        if (fetch_is_enough(f) || loop_now_ms(f->r->loop) >= f->until_ms) {
             timer_clear(f->r->loop, &f->timeout);
             loop_cancel(f->r->loop, &f->wake);
             fetch_answer(f);
-            return true;
+            return;
         }
         fetch_forget(f);
     } while (!fetch_watch(f));
-    return false;
+    fetch_park(f);
 }
 
 static void on_wake(struct task *t)
@@ -304,6 +324,14 @@ static void fetch_cancel(struct request *r)
     request_drop(r);
 }
 
+static void fetch_park(struct fetch *f)
+{
+    f->r->cancel = fetch_cancel;
+    f->r->finish = fetch_finish;
+    if (!timer_is_set(&f->timeout))
+        timer_set(f->r->loop, &f->timeout, f->until_ms);
+}
+
 /* ---- the request ---- */
 static void part_find(const struct fetch *f, const struct fetch_request_topics *t, struct fetch_part *p)
 {
@@ -329,11 +357,80 @@ static void fetch_find_parts(struct fetch *f)
     KCHECK(f->n_parts == n);
 }
 
+/* ---- indexes ---- */
+static int part_make_ready(const struct fetch *f, const struct fetch_request_topics *t, struct fetch_part *p)
+{
+    part_find(f, t, p);
+    if (p->pt == NULL)
+        return 0;
+    struct partition_view v;
+    struct plog_span span;
+    partition_view(p->pt, &v);
+    int rc = v.err != KERR_NONE ? 0 : plog_read(p->pt->log, p->q->fetch_offset, v.hw, 0, true, &span);
+    if (v.err == KERR_NONE && rc == 0)
+        plog_span_release(&span);
+    partition_unref(p->pt);
+    p->pt = NULL;
+    return rc == -ERANGE ? 0 : rc; /* the next look says it better */
+}
+
+/* On a worker. */
+static void make_ready_run(struct job *j)
+{
+    struct fetch *f = container_of(j, struct fetch, readying);
+    for (int32_t i = 0, n = 0; i < f->q->n_topics; i++)
+        for (int32_t k = 0; k < f->q->topics[i].n_partitions; k++, n++)
+            if (f->parts[n].unready)
+                f->parts[n].ready_rc = part_make_ready(f, &f->q->topics[i], &f->parts[n]);
+}
+
+static void make_ready_done(struct job *j)
+{
+    struct fetch *f = container_of(j, struct fetch, readying);
+    for (int32_t i = 0, n = 0; i < f->q->n_topics; i++)
+        for (int32_t k = 0; k < f->q->topics[i].n_partitions; k++, n++) {
+            struct fetch_part *p = &f->parts[n];
+            p->tried = p->unready;
+            part_find(f, &f->q->topics[i], p);
+        }
+    fetch_try(f);
+}
+
+/* An index is missing or damaged, and has to be made from the log, which a reactor may not wait for. No reference is kept
+ * meanwhile: the removal of a partition waits for all of them, perhaps before this in the workers' queue. */
+static void fetch_make_ready(struct fetch *f)
+{
+    for (size_t i = 0; i < f->n_parts; i++) {
+        bool unready = f->parts[i].unready;
+        part_forget(&f->parts[i]);
+        f->parts[i].unready = unready;
+        partition_unref(f->parts[i].pt);
+        f->parts[i].pt = NULL;
+    }
+    f->r->cancel = f->r->finish = NULL;
+    timer_clear(f->r->loop, &f->timeout);
+    loop_cancel(f->r->loop, &f->wake);
+    f->readying = (struct job){ .run = make_ready_run, .done = make_ready_done, .loop = f->r->loop };
+    workers_submit(f->r->broker->workers, &f->readying);
+}
+
+static bool names_too_many(const struct fetch_request *q)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < q->n_topics; i++)
+        n += q->topics[i].n_partitions;
+    return n > PARTS_MAX;
+}
+
 void handle_fetch(struct request *r)
 {
     const struct fetch_request *q = r->body;
     if (q->session_epoch != 0 && q->session_epoch != -1) {
         answer_session_error(r);
+        return;
+    }
+    if (names_too_many(q)) {
+        request_close(r, "a Fetch request names more than 50000 partitions");
         return;
     }
     struct fetch *f = arena_alloc(&r->arena, sizeof *f);
@@ -346,14 +443,6 @@ void handle_fetch(struct request *r)
     f->timeout.cb = on_timeout;
     fetch_find_parts(f);
 
-    if (q->max_wait_ms <= 0) {
-        fetch_look(f);
-        fetch_answer(f);
-        return;
-    }
-    if (fetch_try(f))
-        return;
-    r->cancel = fetch_cancel;
-    r->finish = fetch_finish;
-    timer_set(r->loop, &f->timeout, loop_now_ms(r->loop) + q->max_wait_ms);
+    f->until_ms = loop_now_ms(r->loop) + MAX(q->max_wait_ms, 0);
+    fetch_try(f);
 }

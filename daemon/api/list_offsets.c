@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ListOffsets: the ends of a partition, and the first record at or after a time. On the session's loop: the
- * indexes make a look cheap, and what is not in the page cache is rare.
+ * ListOffsets: the ends of a partition, on the session's loop; the first record at or after a time, and many
+ * partitions at once, on a worker.
  */
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
+
+enum {
+    ON_LOOP_MAX = 5000, /* partitions whose ends a reactor looks up itself */
+};
 
 enum { /* timestamps with a meaning of their own */
        TS_LATEST = -1,
@@ -113,14 +117,37 @@ static void answer_topic(struct request *r, const struct list_offsets_request_to
     }
 }
 
+static const void *answer(struct request *r, const char **ret_why)
+{
+    const struct list_offsets_request *q = r->body;
+    struct list_offsets_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
+    (void)ret_why;
+    wire_defaults(&wire_list_offsets_response, rsp);
+    rsp->n_topics = q->n_topics;
+    rsp->topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *rsp->topics);
+    for (int32_t i = 0; i < q->n_topics; i++)
+        answer_topic(r, &q->topics[i], &rsp->topics[i]);
+    return rsp;
+}
+
+/* A time is looked for in a batch, which has to be read and unpacked, and perhaps in an index that has to be made. */
+static bool takes_long(const struct list_offsets_request *q)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < q->n_topics; i++) {
+        n += q->topics[i].n_partitions;
+        for (int32_t k = 0; k < q->topics[i].n_partitions && n <= ON_LOOP_MAX; k++)
+            if (q->topics[i].partitions[k].timestamp >= 0 || q->topics[i].partitions[k].timestamp == TS_MAX_TIMESTAMP)
+                return true;
+    }
+    return n > ON_LOOP_MAX;
+}
+
 void handle_list_offsets(struct request *r)
 {
     const struct list_offsets_request *q = r->body;
-    struct list_offsets_response rsp;
-    wire_defaults(&wire_list_offsets_response, &rsp);
-    rsp.n_topics = q->n_topics;
-    rsp.topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *rsp.topics);
-    for (int32_t i = 0; i < q->n_topics; i++)
-        answer_topic(r, &q->topics[i], &rsp.topics[i]);
-    request_reply(r, &rsp);
+    if (takes_long(q))
+        request_answer_on_worker(r, answer);
+    else
+        request_reply(r, answer(r, NULL));
 }

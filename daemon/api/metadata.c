@@ -15,6 +15,7 @@ enum {
     CREATE_TIMEOUT_MS = 30000,
     CREATE_MAX = 1000,      /* topics that one request may make; the others are unknown to it */
     ON_LOOP_MAX = 2000,     /* topics and partitions of an answer that a reactor makes itself */
+    SORT_FROM = 32,         /* topics named by id */
     LIST_BYTES = 16,        /* an empty list in the arena */
 };
 
@@ -91,6 +92,42 @@ static const struct cluster_topic *find(const struct cluster_image *img,
     return is_by_id(q) ? cluster_image_topic_by_id(img, &q->topic_id) : cluster_image_topic(img, q->name);
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    const struct cluster_topic *x = *(struct cluster_topic *const *)a, *y = *(struct cluster_topic *const *)b;
+    return memcmp(x->id.b, y->id.b, sizeof x->id.b);
+}
+
+static int compare_to_id(const void *key, const void *elem)
+{
+    const struct cluster_topic *t = *(struct cluster_topic *const *)elem;
+    return memcmp(((const struct uuid *)key)->b, t->id.b, sizeof t->id.b);
+}
+
+/* The image's topics by id, for a request that names many by theirs; NULL when one by one is as good. */
+static struct cluster_topic **sort_by_id(struct request *r, const struct cluster_image *img)
+{
+    const struct metadata_request *q = r->body;
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < q->n_topics && n < SORT_FROM; i++)
+        n += is_by_id(&q->topics[i]);
+    if (n < SORT_FROM || img->n_topics == 0)
+        return NULL;
+    struct cluster_topic **sorted = arena_dup(&r->arena, img->topics, img->n_topics * sizeof(*sorted));
+    qsort(sorted, img->n_topics, sizeof(*sorted), compare_ids);
+    return sorted;
+}
+
+static const struct cluster_topic *find_in(const struct cluster_image *img, struct cluster_topic *const *by_id,
+                                           const struct metadata_request_topics *q)
+{
+    if (by_id == NULL || !is_by_id(q))
+        return find(img, q);
+    struct cluster_topic *const *t = bsearch(&q->topic_id, by_id, img->n_topics, sizeof(*by_id), compare_to_id);
+    return t == NULL ? NULL : *t;
+}
+
 static enum kerr error_of_missing(const struct metadata_request_topics *q)
 {
     if (is_by_id(q))
@@ -139,10 +176,11 @@ static bool fill_topics(struct request *r, const struct cluster_image *img, cons
     bool all = wants_all(r);
     int32_t n = all ? (int32_t)img->n_topics : q->n_topics;
     const bool *again = all ? NULL : find_repeated(r, q);
+    struct cluster_topic *const *by_id = all ? NULL : sort_by_id(r, img);
 
     rsp->topics = arena_array(&r->arena, (size_t)n + 1, sizeof *rsp->topics);
     for (int32_t i = 0; i < n; i++) {
-        const struct cluster_topic *t = all ? img->topics[i] : find(img, &q->topics[i]);
+        const struct cluster_topic *t = all ? img->topics[i] : find_in(img, by_id, &q->topics[i]);
         if (again != NULL && again[i])
             continue;
         if (!request_answer_room(r, topic_bytes(t)))

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OffsetForLeaderEpoch (KIP-320): where an epoch ended, so that a reader notices a log that was cut. On the
- * session's loop. */
+ * session's loop; many at once on a worker. */
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
+
+enum { ON_LOOP_MAX = 5000 }; /* partitions that a reactor looks up itself */
 
 static enum kerr answer_partition(struct request *r, struct kstr topic,
                                   const struct offset_for_leader_epoch_request_partitions *q,
@@ -38,14 +40,27 @@ static void answer_topic(struct request *r, const struct offset_for_leader_epoch
     }
 }
 
+static const void *answer(struct request *r, const char **ret_why)
+{
+    const struct offset_for_leader_epoch_request *q = r->body;
+    struct offset_for_leader_epoch_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
+    (void)ret_why;
+    wire_defaults(&wire_offset_for_leader_epoch_response, rsp);
+    rsp->n_topics = q->n_topics;
+    rsp->topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *rsp->topics);
+    for (int32_t i = 0; i < q->n_topics; i++)
+        answer_topic(r, &q->topics[i], &rsp->topics[i]);
+    return rsp;
+}
+
 void handle_offset_for_leader_epoch(struct request *r)
 {
     const struct offset_for_leader_epoch_request *q = r->body;
-    struct offset_for_leader_epoch_response rsp;
-    wire_defaults(&wire_offset_for_leader_epoch_response, &rsp);
-    rsp.n_topics = q->n_topics;
-    rsp.topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *rsp.topics);
+    int64_t n = 0;
     for (int32_t i = 0; i < q->n_topics; i++)
-        answer_topic(r, &q->topics[i], &rsp.topics[i]);
-    request_reply(r, &rsp);
+        n += q->topics[i].n_partitions;
+    if (n > ON_LOOP_MAX)
+        request_answer_on_worker(r, answer);
+    else
+        request_reply(r, answer(r, NULL));
 }

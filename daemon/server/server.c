@@ -7,6 +7,7 @@
  * peer learns it at once and the listener does not spin; then the listener rests for a moment.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -27,6 +28,8 @@ enum {
     NO_DESCRIPTORS_REST_MS = 100,
     DRAIN_MS = 5000,
     LOG_LINES_A_SECOND = 10,
+    WORK_DESCRIPTORS_MAX = 64, /* the broker's own, for a moment: see connections_possible */
+    CONNECTIONS_MIN = 8,       /* so many are served however low the limit is */
 };
 
 /* ---- reactors ---- */
@@ -139,12 +142,36 @@ static void turn_one_away(struct listener *l)
     s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+static int open_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d != NULL && readdir(d) != NULL)
+        n++;
+    if (d != NULL)
+        closedir(d);
+    return n;
+}
+
+/* Connections get what neither is open at the start nor is needed for segments and for what the broker opens while it
+ * works: so clients cannot make the store run out of descriptors. */
+static int connections_possible(const struct broker *b)
+{
+    rlim_t limit = broker_descriptor_limit();
+    rlim_t taken = (rlim_t)(open_descriptors() + b->segment_files) + MIN((rlim_t)WORK_DESCRIPTORS_MAX, limit / 8);
+    rlim_t left = limit > taken ? limit - taken : 0;
+    return (int)MIN(MAX(left, (rlim_t)CONNECTIONS_MIN), (rlim_t)b->config.max_connections);
+}
+
 static bool connections_are_full(struct server *s)
 {
-    int max = s->broker->config.max_connections;
-    bool full = atomic_load(&s->n_conns) >= max;
-    if (full && !s->told_full)
-        log_warn("max.connections=%d reached: further connections are closed at once", max);
+    bool full = atomic_load(&s->n_conns) >= s->max_conns;
+    if (full && !s->told_full && s->max_conns == s->broker->config.max_connections)
+        log_warn("max.connections=%d reached: further connections are closed at once", s->max_conns);
+    else if (full && !s->told_full)
+        log_warn("%d connections are all that the limit of descriptors leaves room for: further ones are closed at "
+                 "once; raise it (ulimit -n)",
+                 s->max_conns);
     s->told_full = full;
     return full;
 }
@@ -325,6 +352,7 @@ int server_start(struct server *s, char *err, size_t err_size)
     for (int i = 0; i < s->broker->n_loops; i++)
         reactor_init(s, i);
     s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    s->max_conns = connections_possible(s->broker);
 
     struct start_call call = { .server = s };
     broker_call(s->broker->loops[0], start_on_loop, &call);

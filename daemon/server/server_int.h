@@ -53,7 +53,8 @@ struct server {
     struct listener *listeners;    /* n of them */
     struct reactor *reactors;      /* broker.n_loops of them */
     int reserve_fd; /* given up to turn one connection away when descriptors are out; loops[0] */
-    bool told_full; /* loops[0]: max.connections was said */
+    int max_conns;  /* max.connections, or what the limit of descriptors leaves room for; set once */
+    bool told_full; /* loops[0]: that they are reached was said */
     pthread_mutex_t drained_mu;
     pthread_cond_t drained; /* some session ended while draining */
     atomic_int n_conns;

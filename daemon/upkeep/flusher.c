@@ -24,7 +24,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-enum { THREADS_A_LANE = 4 };
+enum { THREADS_A_LANE = 4, SHORTAGE_REST_MS = 100 };
 
 TAILQ_HEAD(flush_queue, partition);
 
@@ -117,6 +117,16 @@ void flusher_forget(struct flusher *f, struct partition *pt)
 }
 
 /* ---- the thread ---- */
+/* Out of descriptors: nothing was done and nothing is lost. */
+static void lane_retry(struct lane *ln, struct partition *pt)
+{
+    pthread_mutex_lock(&ln->mu);
+    bool stopping = ln->stopping;
+    pthread_mutex_unlock(&ln->mu);
+    if (!stopping)
+        flusher_queue_by(ln->flusher, pt, clock_mono_ms() + SHORTAGE_REST_MS);
+}
+
 static void flush_partition(struct lane *ln, struct partition *pt)
 {
     partition_flush_began(pt);
@@ -136,10 +146,15 @@ static void flush_partition(struct lane *ln, struct partition *pt)
         partition_view(pt, &v);
         rc = plog_checkpoint(pt->log, v.hw, false);
     }
-    if (rc < 0 && datadir_failed(ln->flusher->broker->dirs[ln->dir]))
+    if (rc == 0)
+        return;
+    if (datadir_failed(ln->flusher->broker->dirs[ln->dir])) {
         broker_dir_failed(ln->flusher->broker, ln->dir, -rc);
-    else if (rc < 0)
-        log_warn("%s: checkpoint: %s", plog_name(pt->log), strerror(-rc));
+        return;
+    }
+    log_warn("%s: flush or checkpoint: %s", plog_name(pt->log), strerror(-rc));
+    if (rc == -EMFILE || rc == -ENFILE)
+        lane_retry(ln, pt);
 }
 
 /* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits.

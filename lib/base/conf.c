@@ -290,8 +290,8 @@ static int conf_read_line(conf_setter *set, void *arg, char *line, char *err, si
     return set(arg, trim(text), trim(sep + 1), err, err_size);
 }
 
-/* Joins a line that ends in a backslash with the next; returns false at the end of the file. */
-static bool conf_next_line(FILE *f, char **line, size_t *cap, int *number)
+/* Joins a line that ends in a backslash with the next; returns false at the end of the file. *ret_text: it has no NUL. */
+static bool conf_next_line(FILE *f, char **line, size_t *cap, int *number, bool *ret_text)
 {
     char *more = NULL;
     size_t more_cap = 0;
@@ -300,11 +300,14 @@ static bool conf_next_line(FILE *f, char **line, size_t *cap, int *number)
     if (n < 0)
         return false;
     ++*number;
+    *ret_text = memchr(*line, '\0', (size_t)n) == NULL;
     for (;;) {
         n = (ssize_t)strcspn(*line, "\r\n");
         (*line)[n] = '\0';
-        if (n == 0 || (*line)[n - 1] != '\\' || getline(&more, &more_cap, f) < 0)
+        if (n == 0 || (*line)[n - 1] != '\\' || (n = getline(&more, &more_cap, f)) < 0)
             break;
+        *ret_text = *ret_text && memchr(more, '\0', (size_t)n) == NULL;
+        n = (ssize_t)strlen(*line);
         ++*number;
         (*line)[n - 1] = '\0';
         char *joined = xasprintf("%s%s", *line, more + strspn(more, " \t"));
@@ -316,23 +319,32 @@ static bool conf_next_line(FILE *f, char **line, size_t *cap, int *number)
     return true;
 }
 
+static int conf_unreadable(const char *path, int eno, char *err, size_t err_size)
+{
+    snprintf(err, err_size, "cannot read the configuration file %s: %s", path, strerror(eno));
+    return -eno;
+}
+
 int conf_read_lines(const char *path, conf_setter *set, void *arg, char *err, size_t err_size)
 {
     char *line = NULL, why[512];
     size_t cap = 0;
     int number = 0, rc = 0;
+    bool text = true;
     FILE *f = fopen(path, "re");
 
-    if (f == NULL) {
-        rc = -errno;
-        snprintf(err, err_size, "cannot read the configuration file %s: %s", path, strerror(errno));
-        return rc;
-    }
-    while (rc == 0 && conf_next_line(f, &line, &cap, &number)) {
-        rc = conf_read_line(set, arg, line, why, sizeof why);
+    if (f == NULL)
+        return conf_unreadable(path, errno, err, err_size);
+    errno = 0;
+    while (rc == 0 && conf_next_line(f, &line, &cap, &number, &text) && !ferror(f)) {
+        snprintf(why, sizeof why, "it has a NUL byte: is this a configuration file?");
+        rc = text ? conf_read_line(set, arg, line, why, sizeof why) : -EINVAL;
         if (rc != 0)
             snprintf(err, err_size, "%s line %d: %s", path, number, why);
+        errno = 0;
     }
+    if (rc == 0 && ferror(f)) /* what was read so far is not the configuration */
+        rc = conf_unreadable(path, errno != 0 ? errno : EIO, err, err_size);
     free(line);
     fclose(f);
     return rc;

@@ -50,7 +50,8 @@ int conf_set(const struct conf_table *t, void *obj, const char *name, const char
              size_t err_size);
 /* The value as text, into ret; returns its length. */
 size_t conf_get(const struct conf_key *k, const void *obj, char *ret, size_t ret_size);
-/* Reads "key = value" lines, # comments, \ continuation. Calls set for each; err has file and line. */
+/* Reads "key = value" lines, # comments, \ continuation. Calls set for each; err has file and line. A file that cannot
+ * be read to its end (a directory, EIO) is an error, though set was called for what came before. */
 typedef int conf_setter(void *arg, const char *name, const char *value, char *err, size_t err_size);
 int conf_read_lines(const char *path, conf_setter *set, void *arg, char *err, size_t err_size);
 /* The same, with conf_set. */

@@ -138,17 +138,12 @@ static bool is_cleaned(const char *name)
 /* New files that no manifest names were not finished. */
 static int remove_unfinished(struct plog *l)
 {
-    int fd = openat(l->dirfd, l->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = io_opendir(l->io, l->dirfd, l->name);
     const struct dirent *de;
     int rc = 0;
 
-    if (d == NULL) {
-        rc = -errno;
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
+    if (d == NULL)
+        return -errno;
     while (rc == 0 && (de = readdir(d)) != NULL) {
         char path[PATH_MAX];
         if (!is_cleaned(de->d_name))

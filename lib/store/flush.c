@@ -2,7 +2,8 @@
 /*
  * Group commit: a ticket names everything appended so far; its fdatasyncs run without any lock; when they
  * have returned 0, and only then, the flush point moves (S4). A failed one is never tried again: the kernel
- * marks the pages clean and would answer 0 the second time (S8).
+ * marks the pages clean and would answer 0 the second time (S8). Only when there was no descriptor to sync by
+ * is nothing lost, and another round does it.
  */
 #include <errno.h>
 
@@ -98,7 +99,7 @@ static void flush_done(struct plog *l, const struct plog_flush *t)
 int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
 {
     KCHECK(t->l == l);
-    if (rc < 0)
+    if (rc < 0 && rc != -EMFILE && rc != -ENFILE)
         datadir_fail(l->dd, -rc, l->name);
     pthread_mutex_lock(&l->mark_mu);
     pthread_mutex_lock(&l->mu);

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -21,9 +23,53 @@
 #define WRITE_MAX_BYTES (512 * 1024)
 #define FILE_MODE       0644
 
-static int real_openat(const struct store_io *io, int dirfd, const char *path, int flags, mode_t mode)
+/* ---- descriptors kept for the store ---- */
+enum { KEPT_MAX = 64 };
+
+static struct {
+    pthread_mutex_t mu;
+    int fds[KEPT_MAX];   /* guarded by mu */
+    int n, want;         /* guarded by mu */
+    atomic_bool missing; /* n < want */
+} kept = { .mu = PTHREAD_MUTEX_INITIALIZER };
+
+static void kept_fill(void)
 {
-    (void)io;
+    pthread_mutex_lock(&kept.mu);
+    while (kept.n < kept.want) {
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            break;
+        kept.fds[kept.n++] = fd;
+    }
+    atomic_store(&kept.missing, kept.n < kept.want);
+    pthread_mutex_unlock(&kept.mu);
+}
+
+/* Gives one up. False: there is none. */
+static bool kept_spend(void)
+{
+    pthread_mutex_lock(&kept.mu);
+    bool any = kept.n > 0;
+    if (any)
+        close(kept.fds[--kept.n]);
+    atomic_store(&kept.missing, kept.n < kept.want);
+    pthread_mutex_unlock(&kept.mu);
+    return any;
+}
+
+void io_keep_descriptors(int n)
+{
+    KCHECK(n >= 0 && n <= KEPT_MAX);
+    pthread_mutex_lock(&kept.mu);
+    kept.want = n;
+    pthread_mutex_unlock(&kept.mu);
+    kept_fill();
+}
+
+/* ---- the real disk ---- */
+static int open_once(int dirfd, const char *path, int flags, mode_t mode)
+{
     int fd;
     do
         fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
@@ -31,10 +77,23 @@ static int real_openat(const struct store_io *io, int dirfd, const char *path, i
     return fd < 0 ? -errno : fd;
 }
 
+/* What is given up another thread may take first: then the next one. */
+static int real_openat(const struct store_io *io, int dirfd, const char *path, int flags, mode_t mode)
+{
+    (void)io;
+    int fd = open_once(dirfd, path, flags, mode);
+    while (fd == -EMFILE && kept_spend())
+        fd = open_once(dirfd, path, flags, mode);
+    return fd;
+}
+
 static int real_close(const struct store_io *io, int fd)
 {
     (void)io;
-    return close(fd) < 0 ? -errno : 0;
+    int rc = close(fd) < 0 ? -errno : 0;
+    if (unlikely(atomic_load_explicit(&kept.missing, memory_order_relaxed)))
+        kept_fill();
+    return rc;
 }
 
 static int real_mkdirat(const struct store_io *io, int dirfd, const char *path, mode_t mode)
@@ -126,6 +185,18 @@ const struct store_io store_io_real = {
     .unlinkat = real_unlinkat,
     .sync_file_range = real_sync_file_range,
 };
+
+DIR *io_opendir(const struct store_io *io, int dirfd, const char *path)
+{
+    int fd = io->openat(io, dirfd, path, O_RDONLY | O_DIRECTORY, 0);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    int eno = fd < 0 ? -fd : errno;
+
+    if (d == NULL && fd >= 0)
+        io->close(io, fd);
+    errno = eno;
+    return d;
+}
 
 int64_t io_pread_full(const struct store_io *io, int fd, void *p, size_t n, off_t at)
 {

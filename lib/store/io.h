@@ -7,6 +7,9 @@
 #ifndef KLOG_STORE_IO_H
 #define KLOG_STORE_IO_H
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -33,6 +36,17 @@ struct store_io {
 
 extern const struct store_io store_io_real;
 
+/* Keeps n descriptors for the store: when the process has no other left, what store_io_real opens takes one of them, and
+ * they are filled up again as descriptors become free. Once, at the start. Any thread afterwards. */
+void io_keep_descriptors(int n);
+/* No descriptor, or no memory of the kernel for one: nothing was done to the file, and later it may go. */
+static inline bool io_is_shortage(int64_t rc)
+{
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
+/* Opens a directory for readdir, through io's openat; NULL and errno. */
+DIR *io_opendir(const struct store_io *io, int dirfd, const char *path);
 /* Reads until n bytes or the end of the file: the count, or -errno. */
 int64_t io_pread_full(const struct store_io *io, int fd, void *p, size_t n, off_t at);
 /* Writes all of it, in calls of at most 512 KiB (larger ones are slower). 0 or -errno; part may then be

@@ -77,21 +77,11 @@ static void take_name(const struct store_io *io, int dirfd, const char *dir, con
     }
 }
 
-static DIR *open_listing(int dirfd, const char *dir)
-{
-    int fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-    if (d == NULL && fd >= 0)
-        close(fd);
-    return d;
-}
-
 int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret)
 {
     struct found logs = { 0 }, snapshots = { 0 };
     const struct dirent *de;
-    DIR *d = open_listing(dirfd, dir);
+    DIR *d = io_opendir(io, dirfd, dir);
 
     if (d == NULL)
         return -errno;

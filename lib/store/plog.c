@@ -90,7 +90,7 @@ bool plog_get_border(const struct plog *l, int64_t offset, const struct segment 
 
 int plog_disk_error(struct plog *l, int rc, const char *what)
 {
-    if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT && rc != -EMFILE && rc != -ENFILE && rc != -ENOENT)
+    if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT && !io_is_shortage(rc) && rc != -ENOENT)
         datadir_fail(l->dd, -rc, what);
     return rc;
 }

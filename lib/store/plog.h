@@ -109,10 +109,13 @@ struct plog_span {
 };
 int segfile_fd(struct segfile *f);
 void plog_span_release(struct plog_span *s);
+/* This thread may not wait for the making of an index (seconds for a large segment): what would have to answers -EAGAIN,
+ * and another thread has to ask. Once, at the thread's start. */
+void plog_thread_may_not_wait(void);
 /* Whole batches from the one that holds `offset`, all below limit (an exclusive offset on a batch border),
  * at most max_bytes, but at_least_one batch when asked; within one segment. Empty when offset == limit.
  * -ERANGE: offset outside [start, end]. -EBADMSG: the log is damaged there, and the batch that holds offset
- * cannot be told from garbage (CORRUPT_MESSAGE). Does not read the batches (for sendfile); a damaged payload
+ * cannot be told from garbage (CORRUPT_MESSAGE). -EAGAIN: see plog_thread_may_not_wait. Does not read the batches (for sendfile); a damaged payload
  * leaves as it is. */
 int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
               struct plog_span *ret);

@@ -27,16 +27,12 @@ static bool is_cut(const char *name)
 
 static void remove_old_cuts(struct plog *l, int64_t now_ms)
 {
-    int fd = openat(l->dirfd, l->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = io_opendir(l->io, l->dirfd, l->name);
     const struct dirent *de;
     struct stat st;
 
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
+    if (d == NULL)
         return;
-    }
     while ((de = readdir(d)) != NULL) {
         char path[PATH_MAX];
         if (!is_cut(de->d_name) || fstatat(dirfd(d), de->d_name, &st, 0) < 0 ||

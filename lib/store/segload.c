@@ -9,6 +9,13 @@
 #include "lib/base/mem.h"
 #include "lib/store/plog_int.h"
 
+static _Thread_local bool may_not_wait;
+
+void plog_thread_may_not_wait(void)
+{
+    may_not_wait = true;
+}
+
 #define REBUILDS_MAX 3 /* then the log itself is damaged, and rebuilding does not help */
 
 static bool is_known(struct plog *l, const struct segment *s)
@@ -59,6 +66,8 @@ static bool load_from_header(struct plog *l, struct segment *s)
 static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text_base, int64_t text_end,
                    bool sealed)
 {
+    if (may_not_wait)
+        return -EAGAIN;
     struct segment *fresh = segment_new(l->files, l->name, l->identity, s->base);
 
     pthread_mutex_lock(&l->mu);
@@ -237,7 +246,10 @@ int plog_load_segment(struct plog *l, struct segment *s)
 {
     if (is_known(l, s))
         return 0;
-    pthread_mutex_lock(&l->fix_mu);
+    if (!may_not_wait)
+        pthread_mutex_lock(&l->fix_mu);
+    else if (pthread_mutex_trylock(&l->fix_mu) != 0)
+        return -EAGAIN; /* somebody makes an index anew */
     int rc = load_under_fix(l, s);
     pthread_mutex_unlock(&l->fix_mu);
     return rc;
@@ -247,6 +259,8 @@ int plog_repair_segment(struct plog *l, struct segment *s)
 {
     int rc = -EBADMSG;
 
+    if (may_not_wait)
+        return -EAGAIN;
     pthread_mutex_lock(&l->append_mu);
     pthread_mutex_lock(&l->fix_mu);
     if (s->rebuilds < REBUILDS_MAX && !s->foreign) {

@@ -21,7 +21,7 @@
  * 100 MB could ask for gigabytes. 200,000 partitions in a Metadata response take about 25 MB. */
 enum {
     WIRE_DECODED_MAX_BYTES = 256 << 20,
-    WIRE_REQUEST_DECODED_MAX_BYTES = 32 << 20, /* a Fetch that names 200,000 partitions takes 13 MB */
+    WIRE_REQUEST_DECODED_MAX_BYTES = 16 << 20, /* a Fetch that names 200,000 partitions takes 13 MB */
     SMALL_ARRAY_BYTES = 2048,                  /* a larger one may fail for want of memory */
 };
 

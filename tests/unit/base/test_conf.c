@@ -145,6 +145,29 @@ static void an_error_in_a_file_names_its_line(void **state)
     assert_int_equal(conf_read_file(&table, *state, "no-such-file", err, sizeof err), -ENOENT);
 }
 
+/* What was read before a file breaks off is not the configuration. */
+static void a_file_that_cannot_be_read_to_its_end_is_an_error(void **state)
+{
+    char err[256] = "";
+
+    assert_int_equal(conf_read_file(&table, *state, "/", err, sizeof err), -EISDIR);
+    assert_string_equal(err, "cannot read the configuration file /: Is a directory");
+    assert_int_equal(conf_read_file(&table, *state, "/proc/self/mem", err, sizeof err), -EIO);
+    assert_string_equal(err, "cannot read the configuration file /proc/self/mem: Input/output error");
+}
+
+static void a_file_that_is_not_text_is_refused(void **state)
+{
+    char err[256] = "";
+    int fd = open("test_conf.properties", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    assert_int_equal(write(fd, "num.things=4\nlog.dir=/a\0b\n", 27), 27);
+    close(fd);
+    assert_int_equal(conf_read_file(&table, *state, "test_conf.properties", err, sizeof err), -EINVAL);
+    assert_string_equal(err, "test_conf.properties line 2: it has a NUL byte: is this a configuration file?");
+    unlink("test_conf.properties");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -156,6 +179,8 @@ int main(void)
         T(a_copy_owns_its_strings),
         T(a_file_is_read_with_comments_and_continued_lines),
         T(an_error_in_a_file_names_its_line),
+        T(a_file_that_cannot_be_read_to_its_end_is_an_error),
+        T(a_file_that_is_not_text_is_refused),
     };
     return RUN(tests);
 }

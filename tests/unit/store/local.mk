@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/cleantest.h %D%/storetest.h
 UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_identity %D%/test_plog %D%/test_recover %D%/test_register_journal %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
-	%D%/test_time %D%/test_truncate
+	%D%/test_time %D%/test_truncate %D%/test_shortage
 UNIT_TESTS += %D%/test_scan
 %C%_test_clean_SOURCES = %D%/test_clean.c
 %C%_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -54,6 +54,9 @@ UNIT_TESTS += %D%/test_scan
 %C%_test_settle_SOURCES = %D%/test_settle.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_settle_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_settle_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+%C%_test_shortage_SOURCES = %D%/test_shortage.c %D%/faultyio.c %D%/faultyio.h
+%C%_test_shortage_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_shortage_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 %C%_test_truncate_SOURCES = %D%/test_truncate.c %D%/faultyio.c %D%/faultyio.h
 %C%_test_truncate_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_truncate_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

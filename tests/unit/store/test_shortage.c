@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every open of a log at work fails once for want of a descriptor, one after the other: appends with rolls, flushes,
+ * checkpoints, reads, times, retention, deletion. What could not be done is an error; the log directory is not given
+ * up, what was appended is there, and all can be done afterwards.
+ */
+#include "faultyio.h"
+#include "storetest.h"
+
+enum { ROUNDS = 12, RECORD_BYTES = 700 };
+
+struct outcome {
+    int64_t appended;
+    int failed;
+};
+
+static void count(struct outcome *o, int rc)
+{
+    o->failed += rc < 0;
+}
+
+static void append_one(struct fixture *f, struct outcome *o)
+{
+    int64_t end = ends_of(f).end_offset;
+    struct plog_appended a = append_n(f, 1, RECORD_BYTES);
+    if (a.err == KERR_NONE)
+        assert_int_equal(a.base_offset, end);
+    o->appended += a.err == KERR_NONE;
+    o->failed += a.err != KERR_NONE;
+    assert_int_equal(ends_of(f).end_offset, end + (a.err == KERR_NONE));
+}
+
+static void look(struct fixture *f, struct outcome *o)
+{
+    struct plog_ends e = ends_of(f);
+    struct plog_span span;
+    int64_t offset, ts;
+    int rc = plog_read(f->l, e.start_offset, e.end_offset, 1 << 20, true, &span);
+    if (rc == 0)
+        plog_span_release(&span);
+    count(o, rc);
+    count(o, plog_find_time(f->l, 1, e.end_offset, &offset, &ts));
+    rc = plog_offset_of_text(f->l, 0, &offset, &ts);
+    count(o, rc == -ERANGE ? 0 : rc); /* what retention took */
+}
+
+static void work(struct fixture *f, struct outcome *o)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        append_one(f, o);
+        count(o, flush(f));
+        if (i % 3 == 2)
+            look(f, o);
+    }
+    struct plog_ends e = ends_of(f);
+    count(o, plog_checkpoint(f->l, e.end_offset, true));
+    count(o, plog_delete_before(f->l, e.end_offset / 2));
+    count(o, plog_retain(f->l, e.end_offset, INT64_C(1) << 50));
+    look(f, o);
+}
+
+static void no_open_that_fails_costs_more_than_its_own_work(void **state)
+{
+    struct fixture *f = *state;
+    int with_failures = 0;
+    bool hit = true;
+
+    f->cfg.segment_bytes = 3000;
+    for (int at = 0; hit; at++) {
+        assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
+        assert_int_equal(mkdir(f->path, 0755), 0);
+        struct faulty *io = faulty_new(f->path);
+        struct outcome o = { 0 };
+        f->io = faulty_io(io);
+        must_open(f);
+        append_one(f, &o);
+        faulty_arm(io, FAULT_OPEN, at, EMFILE, 2);
+        work(f, &o);
+        hit = faulty_hit(io);
+        faulty_arm(io, FAULT_NONE, 0, 0, 0);
+        assert_false(datadir_failed(f->dd));
+        assert_int_equal(ends_of(f).end_offset, o.appended);
+        with_failures += o.failed > 0;
+
+        struct outcome after = { .appended = o.appended };
+        append_one(f, &after);
+        assert_int_equal(flush(f), 0);
+        look(f, &after);
+        assert_int_equal(after.failed, 0);
+        struct plog_ends e = ends_of(f);
+        assert_int_equal(e.flushed_offset, e.end_offset);
+        assert_int_equal(check_log(f), e.end_offset);
+        shut(f, false);
+        faulty_free(io);
+        f->io = NULL;
+        must_open(f);
+        assert_int_equal(ends_of(f).end_offset, after.appended);
+        assert_int_equal(check_log(f), after.appended);
+        shut(f, true);
+    }
+    assert_true(with_failures > 3);
+    must_open(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(no_open_that_fails_costs_more_than_its_own_work),
+    };
+    return RUN(tests);
+}
