@@ -31,7 +31,7 @@ assert results[0][0] == 0 and results[0][2] > 50, results[0]
 assert results[-1] == (42, "the answer would be too large: ask for fewer at once", 0), results[-1]
 
 # Metadata: what is named many times is answered once, as Kafka does
-for topics in 1000000, 3:
+for topics in 200000, 3:
     c.send(3, 1, i32(topics) + string("t") * topics)
     f = c.frame()
     assert f.count(b"\0\x01t") == 1, (topics, f)
