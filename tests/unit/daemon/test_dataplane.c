@@ -96,6 +96,31 @@ static void each_acks_is_answered_as_it_asks(void **state)
     scene_close(&s);
 }
 
+static void nobody_reads_what_is_not_committed(void **state)
+{
+    (void)state;
+    static const char *const never[] = {
+        "flush.policy", "interval", "flush.ms", "1000000000", "flush.messages", "1000000000", NULL
+    };
+    struct scene s = { .topic = "uncommitted" };
+    rig_create_topic(&g, s.topic, 1, never);
+    s.fd = peer_open(&g);
+    arena_init(&s.a);
+    make_batch(&s.batch, s.topic, 3, clock_wall_ms());
+    peer_produce(s.fd, 3, s.topic, 0, &s.batch, &s.a); /* in the log, and not flushed */
+    struct partition *pt = rig_partition(&g, s.topic, 0);
+    struct partition_view v;
+    struct fetch_response_partitions *f = peer_fetch(s.fd, 12, fetch_one(&s.a, s.topic, 0, 0), &s.a);
+    partition_view(pt, &v);
+    assert_int_equal(v.leo, 3);
+    partition_unref(pt);
+    assert_int_equal(f->error_code, 0);
+    assert_int_equal(f->high_watermark, 0);
+    assert_true(f->records.n <= 0);
+    assert_int_equal(peer_offset(s.fd, s.topic, -1), 0);
+    scene_close(&s);
+}
+
 static void acks_zero_tells_an_error_by_closing(void **state)
 {
     (void)state;
@@ -722,6 +747,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_comes_back_as_it_was_sent),
         cmocka_unit_test(each_acks_is_answered_as_it_asks),
+        cmocka_unit_test(nobody_reads_what_is_not_committed),
         cmocka_unit_test(acks_zero_tells_an_error_by_closing),
         cmocka_unit_test(what_is_no_single_good_batch_is_refused_and_not_stored),
         cmocka_unit_test(every_refused_record_is_named),

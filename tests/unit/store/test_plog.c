@@ -2,6 +2,8 @@
 /* A log in daily use: append, read, flush, roll, close and open again. */
 #include "storetest.h"
 
+#include "faultyio.h"
+
 static void a_new_log_is_empty_and_durable(void **state)
 {
     struct fixture *f = *state;
@@ -158,6 +160,30 @@ static void a_failed_flush_fails_the_directory_for_good(void **state)
     assert_int_equal(ends_of(f).flushed_offset, 0);
 }
 
+/* S2: the disk takes a part of the batch, then it is full. */
+static void a_full_disk_keeps_nothing_of_a_batch(void **state)
+{
+    struct fixture *f = *state;
+    struct faulty *io = faulty_new(f->path);
+
+    f->io = faulty_io(io);
+    must_open(f);
+    append_n(f, 1, 100);
+    int64_t size = file_size(f, SEG0 ".log");
+    faulty_arm(io, FAULT_ERROR, 0, ENOSPC, 0);
+    assert_int_equal(append_n(f, 1, 3000).err, KERR_KAFKA_STORAGE_ERROR);
+    assert_true(faulty_hit(io));
+    assert_int_equal(file_size(f, SEG0 ".log"), size);
+    assert_false(datadir_failed(f->dd));
+    assert_int_equal(append_n(f, 1, 100).base_offset, 1);
+    assert_int_equal(file_size(f, SEG0 ".log"), 2 * size);
+    shut(f, false);
+    faulty_free(io);
+    f->io = NULL;
+    must_open(f);
+    assert_int_equal(check_log(f), 2);
+}
+
 static void the_same_partition_name_with_another_topic_id_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -220,6 +246,7 @@ int main(void)
         T(a_clean_stop_leaves_nothing_to_scan),
         T(the_flush_point_moves_by_tickets_only),
         T(a_failed_flush_fails_the_directory_for_good),
+        T(a_full_disk_keeps_nothing_of_a_batch),
         T(the_same_partition_name_with_another_topic_id_is_refused),
         T(a_removed_log_leaves_nothing),
         T(relative_offsets_above_31_bits_start_a_new_segment),

@@ -572,6 +572,28 @@ static void the_longest_rebalance_timeout_counts(void **state)
     fake_free(f);
 }
 
+static void whom_the_leader_forgets_gets_nothing(void **state)
+{
+    (void)state;
+    char ids[2][FAKE_ID_MAX], list[2 * FAKE_ID_MAX];
+    struct fake *f = fake_in_state(GROUP_STABLE, 2, ids);
+    assert_answer(fake_sync(f, ids[1], f->g->generation, NULL), KERR_NONE);
+    /* a new generation, in which the leader gives all to itself */
+    struct ticket *a = fake_join(f, (struct fake_join){ .id = ids[0], .metadata = "other" });
+    struct ticket *b = fake_join(f, (struct fake_join){ .id = ids[1], .metadata = "other" });
+    assert_answer(a, KERR_NONE);
+    assert_answer(b, KERR_NONE);
+    int32_t generation = f->g->generation;
+    snprintf(list, sizeof list, "%s=all", ids[0]);
+    struct ticket *s1 = fake_sync(f, ids[1], generation, NULL), *s0 = fake_sync(f, ids[0], generation, list);
+    fake_written(f, KERR_NONE);
+    assert_answer(s0, KERR_NONE);
+    assert_answer(s1, KERR_NONE);
+    assert_string_equal(s0->assignment, "all");
+    assert_string_equal(s1->assignment, "");
+    fake_free(f);
+}
+
 static void who_does_not_sync_in_time_is_dropped(void **state)
 {
     (void)state;
@@ -816,6 +838,7 @@ int main(void)
         cmocka_unit_test(commits_syncs_and_joins_are_signs_of_life_too),
         cmocka_unit_test(stragglers_are_dropped_after_the_rebalance_timeout),
         cmocka_unit_test(the_longest_rebalance_timeout_counts),
+        cmocka_unit_test(whom_the_leader_forgets_gets_nothing),
         cmocka_unit_test(who_does_not_sync_in_time_is_dropped),
         cmocka_unit_test(parked_members_do_not_expire),
         cmocka_unit_test(a_new_member_that_cannot_finish_its_first_join_expires),
