@@ -5,6 +5,7 @@
 
 #include <uthash.h>
 
+#include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/broker.h"
@@ -85,6 +86,8 @@ static bool is_repeated(struct arena *a, struct name **seen, struct kstr id)
 void handle_delete_groups(struct request *r)
 {
     const struct delete_groups_request *q = r->body;
+    if (admin_refuses(r, q->n_groups_names))
+        return;
     struct group_waiter *w = group_waiter_new(r);
     struct delete_groups *d = arena_alloc(&w->arena, sizeof *d);
     struct name *seen = NULL;

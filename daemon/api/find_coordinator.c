@@ -12,6 +12,7 @@
 #include "lib/base/log.h"
 
 enum { KEY_GROUP, KEY_TRANSACTION };
+enum { KEYS_MAX = 100000 }; /* of one request: they are looked up on the loop */
 enum { CREATE_TIMEOUT_MS = 10000 }; /* clients ask again, and wait at least 30 s for an answer */
 
 /* ---- the answer ---- */
@@ -129,8 +130,12 @@ static void create_topic(struct request *r)
 void handle_find_coordinator(struct request *r)
 {
     const struct find_coordinator_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
 
+    if (q->n_coordinator_keys > KEYS_MAX) {
+        request_close(r, "the request names more than 100000 groups at once");
+        return;
+    }
+    struct cluster_image *img = cluster_image_get(r->broker->cluster);
     if (q->key_type == KEY_GROUP && cluster_image_topic(img, kstr_of(OFFSETS_TOPIC)) == NULL)
         create_topic(r);
     else

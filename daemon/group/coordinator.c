@@ -254,7 +254,7 @@ struct coordinator *coordinator_new(struct broker *b)
     c->broker = b;
     pthread_mutex_init(&c->mu, NULL);
     pthread_cond_init(&c->idle, NULL);
-    coordinator_env_init(&c->env, b);
+    coordinator_env_init(&c->env, b, &c->group_bytes);
     return c;
 }
 

@@ -33,19 +33,15 @@ static void on_deleted(void *arg, struct group_entry *e, enum kerr err, int64_t 
     free(d);
 }
 
-static bool is_listed(int32_t partition, const int32_t *partitions, int32_t n)
+/* If it is meant, and not named twice. */
+static void bury(struct group_entry *e, const char *topic, const struct uuid *id, const struct committed_offset *o,
+                 struct deleting *d, struct batch_builder *b)
 {
-    for (int32_t i = 0; i < n; i++)
-        if (partitions[i] == partition)
-            return true;
-    return n < 0;
-}
-
-static bool is_meant(const struct committed_offset *o, const char *topic, const struct uuid *id,
-                     const int32_t *partitions, int32_t n)
-{
-    return topic == NULL || (strcmp(o->topic, topic) == 0 && (id == NULL || committed_is_of(o, id)) &&
-                             is_listed(o->partition, partitions, n));
+    if (o == NULL || (topic != NULL && strcmp(o->topic, topic) != 0) || (id != NULL && !committed_is_of(o, id)) ||
+        committed_find(&d->gone, o->topic, o->partition) != NULL)
+        return;
+    group_log_add_offset_tombstone(b, e->group->id, o->topic, o->partition, clock_wall_ms());
+    committed_put(&d->gone, o);
 }
 
 void group_delete_offsets(struct group_entry *e, const char *topic, const struct uuid *id, const int32_t *partitions,
@@ -57,11 +53,10 @@ void group_delete_offsets(struct group_entry *e, const char *topic, const struct
     d->cb = cb;
     d->arg = arg;
     batch_builder_init(&b);
-    for (struct committed_offset *o = e->offsets.table; o != NULL; o = o->hh.next)
-        if (is_meant(o, topic, id, partitions, n)) {
-            group_log_add_offset_tombstone(&b, e->group->id, o->topic, o->partition, clock_wall_ms());
-            committed_put(&d->gone, o);
-        }
+    for (int32_t i = 0; i < n; i++)
+        bury(e, topic, id, committed_find(&e->offsets, topic, partitions[i]), d, &b);
+    for (const struct committed_offset *o = n < 0 ? e->offsets.table : NULL; o != NULL; o = o->hh.next)
+        bury(e, topic, id, o, d, &b);
     if (b.count > 0)
         group_write(e, &b, on_deleted, d);
     else

@@ -19,7 +19,10 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-enum { NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000 }; /* Kafka's */
+enum {
+    NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000, /* Kafka's */
+    ALL_GROUPS_BYTES_MAX = 1 << 29,        /* a million members with ordinary subscriptions */
+};
 
 static int64_t env_wall_ms(struct group *g)
 {
@@ -72,7 +75,7 @@ static void env_persist(struct group *g, int64_t seq)
     batch_builder_done(&b);
 }
 
-void coordinator_env_init(struct group_env *env, const struct broker *b)
+void coordinator_env_init(struct group_env *env, const struct broker *b, atomic_llong *all_bytes)
 {
     *env = (struct group_env){
         .wall_ms = env_wall_ms,
@@ -82,6 +85,8 @@ void coordinator_env_init(struct group_env *env, const struct broker *b)
         .initial_delay_ms = b->config.group_initial_rebalance_delay_ms,
         .new_member_timeout_ms = NEW_MEMBER_TIMEOUT_MS,
         .size_max = b->config.group_max_size,
+        .all_bytes = all_bytes,
+        .all_bytes_max = ALL_GROUPS_BYTES_MAX,
     };
 }
 

@@ -53,6 +53,7 @@ struct shard {
 struct coordinator {
     struct broker *broker;
     struct group_env env;
+    atomic_llong group_bytes; /* G6, of all groups */
     pthread_mutex_t mu;    /* guards n_shards and idle */
     struct shard **shards; /* made when the topic is first seen, then set once */
     int32_t n_shards;
@@ -77,7 +78,7 @@ void shard_unload(struct shard *sh);
 void coordinator_busy(struct coordinator *c, int32_t delta);
 
 /* coordinator_env.c */
-void coordinator_env_init(struct group_env *env, const struct broker *b);
+void coordinator_env_init(struct group_env *env, const struct broker *b, atomic_llong *all_bytes);
 
 /* coordinator_load.c */
 void shard_load_init(struct shard *sh);

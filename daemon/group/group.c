@@ -88,7 +88,7 @@ void group_free(struct group *g)
     HASH_ITER (hh, g->members, m, next)
         group_member_remove(g, m);
     group_pending_expire(g, INT64_MAX);
-    KCHECK(g->offers == NULL && g->statics == NULL && g->n_parked_joins == 0);
+    KCHECK(g->offers == NULL && g->statics == NULL && g->n_parked_joins == 0 && g->bytes == 0);
     free(g->id);
     free(g->protocol_type);
     free(g->protocol);

@@ -18,10 +18,15 @@
  *   G4  the generation only grows.
  *
  *   G5  each parked request is answered exactly once.
+ *
+ *   G6  what members and pending ids keep here is counted, and no request makes it pass GROUP_BYTES_MAX, nor that of
+ *       all groups their limit; neither do the assignments of a generation. So a group's record can be read again, and
+ *       what is answered about it can be sent.
  */
 #ifndef KLOG_DAEMON_GROUP_H
 #define KLOG_DAEMON_GROUP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +34,8 @@
 
 #include "lib/base/kerr.h"
 #include "lib/base/slice.h"
+
+enum { GROUP_BYTES_MAX = 24 << 20 }; /* ids and metadata of all members; and again so much for their assignments */
 
 enum group_state {
     GROUP_EMPTY,      /* no members; may hold offsets */
@@ -54,6 +61,7 @@ struct group_member {
     int32_t session_timeout_ms, rebalance_timeout_ms;
     struct group_protocol *protocols;
     int32_t n_protocols;
+    int64_t bytes;    /* counted for it, without the assignment */
     void *assignment; /* of the current generation; NULL none */
     int32_t assignment_bytes;
     int64_t session_due_ms;          /* expires when this passes, unless a request of it is parked */
@@ -101,6 +109,7 @@ struct group {
     struct group_offer *offers;
     uint64_t offer_mark;
     int32_t n_parked_joins;
+    int64_t bytes;  /* of members and pending ids */
     int64_t due_ms; /* not later than the next deadline; heartbeats only move deadlines away from it */
     int64_t rebalance_due_ms; /* PREPARING: complete the join then at the latest; 0 none */
     int64_t initial_left_ms;  /* initial delay: how much longer it may still be extended; -1 not in it */
@@ -137,6 +146,8 @@ struct group_env {
     int32_t initial_delay_ms;      /* group.initial.rebalance.delay.ms */
     int32_t new_member_timeout_ms; /* a new member that cannot finish its first join (5 minutes in Kafka) */
     int32_t size_max;              /* group.max.size */
+    atomic_llong *all_bytes;       /* of all groups; NULL: nobody counts */
+    int64_t all_bytes_max;
 };
 
 struct group *group_new(const char *id, const struct group_env *env, void *user);

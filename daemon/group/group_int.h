@@ -25,6 +25,10 @@ bool group_member_leads(const struct group *g, const struct group_member *m);
 enum kerr group_member_check(const struct group *g, const char *member_id, const char *instance_id,
                              struct group_member **ret);
 
+/* What the member that rq describes would count, without those bytes of `instead` (NULL none): is there room? */
+bool group_bytes_fit(const struct group *g, const struct group_join *rq, const struct group_member *instead);
+void group_bytes_count(struct group *g, int64_t delta);
+
 /* group_pending.c */
 void group_pending_add(struct group *g, const char *id, int64_t due_ms);
 bool group_pending_remove(struct group *g, const char *id);

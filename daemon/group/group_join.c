@@ -202,7 +202,7 @@ void group_join(struct group *g, const struct group_join *rq, void *waiter, int6
     KCHECK(waiter != NULL);
     if (g->state == GROUP_DEAD) {
         group_answer_join_error(g, waiter, KERR_COORDINATOR_NOT_AVAILABLE, rq->member_id);
-    } else if (!group_has_room(g, self)) {
+    } else if (!group_has_room(g, self) || !group_bytes_fit(g, rq, self)) {
         group_answer_join_error(g, waiter, KERR_GROUP_MAX_SIZE_REACHED, "");
         if (self != NULL)
             group_expel(g, self, KERR_GROUP_MAX_SIZE_REACHED, now_ms);

@@ -15,6 +15,58 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
+/* ---- G6 ---- */
+
+enum { MEMBER_BYTES = 512, PROTOCOL_BYTES = 64 }; /* what they take besides their strings */
+
+void group_bytes_count(struct group *g, int64_t delta)
+{
+    g->bytes += delta;
+    KINVARIANT("G6", g->bytes >= 0);
+    if (g->env->all_bytes != NULL)
+        atomic_fetch_add_explicit(g->env->all_bytes, delta, memory_order_relaxed);
+}
+
+static int64_t text_bytes(const char *s)
+{
+    return s != NULL ? (int64_t)strlen(s) : 0;
+}
+
+static int64_t protocols_bytes(const struct group_join *rq)
+{
+    int64_t n = 0;
+
+    for (int32_t i = 0; i < rq->n_protocols; i++)
+        n += PROTOCOL_BYTES + MAX(rq->names[i].n, 0) + (int64_t)MAX(rq->metadata[i].n, 0);
+    return n;
+}
+
+/* An id is kept as the member's and perhaps as the leader's; a group that only this member makes is counted with it. */
+static int64_t names_bytes(const struct group *g, const char *id, const char *instance_id, const char *client_id)
+{
+    return MEMBER_BYTES + text_bytes(g->id) + 2 * text_bytes(id) + text_bytes(instance_id) + text_bytes(client_id);
+}
+
+bool group_bytes_fit(const struct group *g, const struct group_join *rq, const struct group_member *instead)
+{
+    const char *id = rq->member_id[0] != '\0' ? rq->member_id : rq->new_member_id;
+    int64_t more = names_bytes(g, id, rq->instance_id, rq->client_id) + protocols_bytes(rq) -
+                   (instead != NULL ? instead->bytes : 0);
+
+    if (more <= 0)
+        return true;
+    return g->bytes + more <= GROUP_BYTES_MAX &&
+           (g->env->all_bytes == NULL ||
+            atomic_load_explicit(g->env->all_bytes, memory_order_relaxed) + more <= g->env->all_bytes_max);
+}
+
+static void member_count(struct group *g, struct group_member *m, const struct group_join *rq)
+{
+    group_bytes_count(g, -m->bytes);
+    m->bytes = names_bytes(g, m->id, m->instance_id, m->client_id) + protocols_bytes(rq);
+    group_bytes_count(g, m->bytes);
+}
+
 /* ---- protocols of one member ---- */
 
 static void *dup_bytes(const void *p, int32_t n)
@@ -125,6 +177,7 @@ struct group_member *group_member_add(struct group *g, const struct group_join *
     }
     if (g->leader == NULL)
         g->leader = xstrdup(id);
+    member_count(g, m, rq);
     return m;
 }
 
@@ -133,6 +186,7 @@ void group_member_update(struct group *g, struct group_member *m, const struct g
     group_offers_remove(g, m);
     member_set(m, rq);
     group_offers_add(g, m);
+    member_count(g, m, rq);
 }
 
 bool group_member_leads(const struct group *g, const struct group_member *m)
@@ -162,6 +216,7 @@ void group_member_remove(struct group *g, struct group_member *m)
         g->leader = g->members != NULL ? xstrdup(g->members->id) : NULL;
     }
     group_offers_remove(g, m);
+    group_bytes_count(g, -m->bytes);
     member_protocols_free(m);
     group_return_forget(m);
     free(m->assignment);

@@ -13,6 +13,14 @@
 #include "daemon/group/group_int.h"
 #include "lib/base/mem.h"
 
+/* One walk over all of them for each that expires: so they count for more than they take. */
+enum { PENDING_BYTES = 1024 };
+
+static int64_t pending_bytes(const struct group *g, const struct group_pending *p)
+{
+    return PENDING_BYTES + (int64_t)strlen(g->id) + (int64_t)strlen(p->id);
+}
+
 void group_pending_add(struct group *g, const char *id, int64_t due_ms)
 {
     struct group_pending *p = xcalloc(1, sizeof *p);
@@ -20,12 +28,14 @@ void group_pending_add(struct group *g, const char *id, int64_t due_ms)
     p->id = xstrdup(id);
     p->due_ms = due_ms;
     HASH_ADD_KEYPTR(hh, g->pending, p->id, strlen(p->id), p);
+    group_bytes_count(g, pending_bytes(g, p));
     group_due_at(g, due_ms);
 }
 
 static void pending_free(struct group *g, struct group_pending *p)
 {
     HASH_DEL(g->pending, p);
+    group_bytes_count(g, -pending_bytes(g, p));
     free(p->id);
     free(p);
 }

@@ -49,6 +49,15 @@ static bool named_otherwise(const char *asked, const char *have)
     return asked != NULL && have != NULL && strcmp(asked, have) != 0;
 }
 
+static bool assignments_fit(const struct group_sync *rq)
+{
+    int64_t n = 0;
+
+    for (int32_t i = 0; i < rq->n_assignments; i++)
+        n += MAX(rq->assignments[i].n, 0);
+    return n <= GROUP_BYTES_MAX;
+}
+
 static void sync_take_assignments(struct group *g, const struct group_sync *rq)
 {
     for (struct group_member *m = g->members; m != NULL; m = m->hh.next)
@@ -91,6 +100,8 @@ void group_sync(struct group *g, const struct group_sync *rq, void *waiter, int6
         err = KERR_INCONSISTENT_GROUP_PROTOCOL;
     if (err == KERR_NONE && g->state == GROUP_PREPARING)
         err = KERR_REBALANCE_IN_PROGRESS;
+    if (err == KERR_NONE && !assignments_fit(rq))
+        err = KERR_GROUP_MAX_SIZE_REACHED;
     if (err != KERR_NONE) {
         answer_sync_error(g, waiter, err);
         return;

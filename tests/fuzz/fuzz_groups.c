@@ -22,6 +22,7 @@ struct world {
     struct group_env env;
     struct group_entry *groups;
     int64_t now_ms, offset;
+    atomic_llong bytes; /* G6 */
     int parked;
     struct {
         struct group *g;
@@ -290,7 +291,7 @@ static void look_at_offsets(const struct group_entry *e)
     for (const struct committed_offset *o = e->offsets.table; o != NULL; o = o->hh.next) {
         KCHECK(committed_find(&e->offsets, o->topic, o->partition) == o && o->partition >= 0);
         committed_expired(e->group, &t, o, 1000, w.now_ms);
-        committed_expired(e->group, &t, o, INT64_MAX, INT64_MAX);
+        committed_expired(e->group, &t, o, INT64_MAX, INT64_MAX / 2);
     }
     group_topics_done(&t);
 }
@@ -337,6 +338,7 @@ static void end(void)
     KCHECK(w.parked == 0);
     HASH_ITER (hh, w.groups, e, next)
         drop(NULL, e);
+    KCHECK(atomic_load(&w.bytes) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
@@ -350,7 +352,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
                  .persist = env_persist,
                  .initial_delay_ms = n % 2 == 0 ? 0 : 3000,
                  .new_member_timeout_ms = 300000,
-                 .size_max = n % 3 == 0 ? 2 : INT32_MAX },
+                 .size_max = n % 3 == 0 ? 2 : INT32_MAX,
+                 .all_bytes = &w.bytes,
+                 .all_bytes_max = n % 5 == 0 ? 2000 : INT64_MAX },
         .now_ms = 1000,
         .p = p,
         .n = n,

@@ -121,6 +121,7 @@ SYSTEM_TESTS += \
     %D%/351-group-records-of-others.t \
     %D%/352-damage-in-positions.t \
     %D%/353-the-topic-of-positions.t \
+    %D%/354-large-answers-about-groups.t \
     %D%/390-idle-consumer-over-removed-records.t \
     %D%/391-administration-as-kafka-tells-it.t \
     %D%/392-topic-settings-of-kafka.t \

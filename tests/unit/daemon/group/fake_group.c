@@ -81,8 +81,10 @@ void fake_check(const struct fake *f)
 {
     const struct group *g = f->g;
     int32_t parked = 0;
+    int64_t bytes = 0;
 
     for (const struct group_member *m = g->members; m != NULL; m = m->hh.next) {
+        bytes += m->bytes;
         parked += m->parked_join != NULL;
         if (m->parked_join != NULL)
             assert_true(g->state == GROUP_PREPARING || (g->state == GROUP_STABLE && m->return_seq != 0));
@@ -90,6 +92,7 @@ void fake_check(const struct fake *f)
             assert_int_equal(g->state, GROUP_COMPLETING);
     }
     assert_int_equal(parked, g->n_parked_joins);
+    assert_true(g->pending == NULL ? bytes == g->bytes : bytes < g->bytes); /* G6 */
     if (g->state == GROUP_COMPLETING || g->state == GROUP_STABLE) {
         assert_non_null(g->leader);
         assert_non_null(group_member_find(g, g->leader));

@@ -805,6 +805,42 @@ static void a_leader_that_does_not_come_back_is_replaced(void **state)
     fake_free(f);
 }
 
+/* G6. What members bring is counted while they are here, and no request passes the limit. */
+static void what_members_keep_has_a_limit(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new(0);
+    atomic_llong all;
+    char metadata[2000];
+
+    atomic_init(&all, 0);
+    f->env.all_bytes = &all;
+    f->env.all_bytes_max = 10000;
+    memset(metadata, 'm', sizeof metadata - 1);
+    metadata[sizeof metadata - 1] = '\0';
+    struct ticket *a = fake_join(f, (struct fake_join){ 0 });
+    int64_t one = atomic_load(&all);
+    assert_true(one > 0 && one == f->g->bytes);
+    struct ticket *big = fake_join(f, (struct fake_join){ .id = a->member_id, .metadata = metadata });
+    assert_answer(big, KERR_NONE);
+    assert_int_equal(atomic_load(&all), one + (int64_t)strlen(metadata) - 1);
+    assert_answer(fake_join(f, (struct fake_join){ .id = a->member_id }), KERR_NONE);
+    assert_int_equal(atomic_load(&all), one);
+
+    atomic_fetch_add(&all, 10000 - 2 * one); /* other groups': one more like it fits */
+    struct ticket *pending = fake_join(f, (struct fake_join){ .id_required = true, .metadata = metadata });
+    assert_answer(pending, KERR_GROUP_MAX_SIZE_REACHED);
+    assert_int_equal(atomic_load(&all), 10000 - one);
+    struct ticket *b = fake_join(f, (struct fake_join){ 0 });
+    assert_waits(b);
+    assert_answer(fake_join(f, (struct fake_join){ 0 }), KERR_GROUP_MAX_SIZE_REACHED);
+    assert_answer(fake_join(f, (struct fake_join){ .id = a->member_id, .metadata = metadata }), KERR_GROUP_MAX_SIZE_REACHED);
+    fake_sleep(f, 300000);
+    assert_state(f, GROUP_EMPTY);
+    assert_int_equal(atomic_load(&all), 10000 - 2 * one);
+    fake_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -850,6 +886,7 @@ int main(void)
         cmocka_unit_test(a_group_that_is_too_large_turns_newcomers_away),
         cmocka_unit_test(a_group_that_became_too_large_loses_those_who_come_last),
         cmocka_unit_test(a_leader_that_does_not_come_back_is_replaced),
+        cmocka_unit_test(what_members_keep_has_a_limit),
     };
     return RUN(tests);
 }
