@@ -9,6 +9,7 @@
 #include "lib/base/attr.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/store/io.h"
 
 static struct rig g;
 static const char *const quick[] = { "group.initial.rebalance.delay.ms",
@@ -605,6 +606,54 @@ static void a_stop_answers_those_who_wait(void **state)
     peer_done(&b);
 }
 
+/* ---- a disk that cannot be read for a while ---- */
+
+static atomic_int bad_reads;
+
+/* The loading of groups reads whole batches; what looks at the files of a log otherwise reads less at once. */
+static int64_t sometimes_unreadable(const struct store_io *io, int fd, void *p, size_t n, off_t at)
+{
+    char link[64], path[512];
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t len = n > 3000 ? readlink(link, path, sizeof path - 1) : 0;
+    path[MAX(len, 0)] = '\0';
+    if (strstr(path, OFFSETS_TOPIC) != NULL && strstr(path, ".log") != NULL && atomic_load(&bad_reads) > 0) {
+        atomic_fetch_sub(&bad_reads, 1);
+        return -EIO;
+    }
+    return store_io_real.pread(io, fd, p, n, at);
+}
+
+/* L2: no group is served by halves. */
+static void what_cannot_be_read_is_read_later(void **state)
+{
+    (void)state;
+    struct peer p = peer_new("unread", 9);
+    struct store_io io = store_io_real;
+    char note[4000];
+    struct position f;
+
+    memset(note, 'n', sizeof note - 1);
+    note[sizeof note - 1] = '\0';
+    for (int i = 1; i <= 3; i++)
+        assert_code(commit_noted(&p, "t", 0, i, note, -1), KERR_NONE);
+    peer_done(&p);
+    assert_true(rig_stop(&g));
+    io.pread = sometimes_unreadable;
+    atomic_store(&bad_reads, 2);
+    rig_start_in(&g, &io, 1, quick);
+    p = peer_new("unread", 5);
+    do
+        f = fetch_one_position(&p, 5, "t", 0);
+    while (f.err == KERR_COORDINATOR_LOAD_IN_PROGRESS);
+    assert_code(f.err, KERR_NONE);
+    assert_int_equal(f.offset, 3);
+    assert_int_equal(atomic_load(&bad_reads), 0);
+    peer_done(&p);
+    rig_restart(&g, quick);
+}
+
 /* Whoever takes a partition away waits until nobody holds it: the coordinator must not be who he waits for, whether
  * there are groups, records under way, or just nobody who asks. */
 static void partitions_that_leave_are_let_go(void **state)
@@ -828,6 +877,7 @@ int main(void)
         cmocka_unit_test(a_commit_may_bring_its_own_retention),
         cmocka_unit_test(groups_are_listed_by_state_and_type),
         cmocka_unit_test(groups_are_spread_as_kafka_spreads_them),
+        cmocka_unit_test(what_cannot_be_read_is_read_later),
         cmocka_unit_test(partitions_that_leave_are_let_go),
     };
     return cmocka_run_group_tests(tests, start, stop) != 0;
