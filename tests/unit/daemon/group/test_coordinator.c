@@ -689,6 +689,7 @@ static void groups_and_positions_survive_a_restart(void **state)
     (void)state;
     struct peer a = member("lasting", 5), tool = peer_new("lasting-tool", 9);
 
+    wait_loaded(&tool);
     assert_code(commit_noted(&a, "t", 0, 100, "x", -1), KERR_NONE);
     assert_code(commit_noted(&a, "t", 0, 90, "back", 2), KERR_NONE);
     assert_code(commit_noted(&tool, "t", 2, 5, "tool", 4), KERR_NONE);
