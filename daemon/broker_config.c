@@ -167,7 +167,7 @@ static const struct conf_key keys[] = {
     { "log.retention.check.interval.ms", CONF_LONG, "300000", 1, I64_MAX, NULL,
       FIELD(log_retention_check_interval_ms), "Time between two looks for segments to delete.", true },
     { "producer.id.expiration.ms", CONF_LONG, "86400000", 1, I64_MAX, NULL, FIELD(producer_id_expiration_ms),
-      "An idempotent producer that was silent for this long is forgotten.", true },
+      "An idempotent producer that was silent for this long is forgotten.", false },
 
     { "offsets.topic.num.partitions", CONF_INT, "50", 1, 10000, NULL, FIELD(offsets_topic_num_partitions),
       "Partitions of __consumer_offsets, which holds the positions of groups, when it is created.", true },

@@ -2,11 +2,12 @@
 # What consoles and admin clients ask of a cluster without authorizer, quotas, SCRAM users and transactions is answered as Kafka does;
 # a transactional id gets a code after which clients stop.
 # https://github.com/IBM/sarama/issues/1858 https://github.com/aio-libs/aiokafka/issues/777
-klogd_start
+klogd_start --override log.retention.check.interval.ms=100
 topic t 2
 "$PY" - <<'X' || fail "an answer"
+import time
 from kmsg import MsgConn
-from kwire import batch, Conn, string, i8
+from kwire import batch
 c = MsgConn("127.0.0.1:9092")
 def ask(api, v, **kw):
     r = c.ask_msg(api, v, **kw)
@@ -52,6 +53,14 @@ for bad in ([("user", 9, "x")], [("user", 0, None)], [("user", 1, "x")], [("", 1
 def scram(users): return [(x["user"], x["error"], x["infos"]) for x in ask("DescribeUserScramCredentials", 0, users=users)["results"]]
 assert scram(None) == scram([]) == []
 assert scram([dict(name=n) for n in ("a", "a", "", "b", "aa")]) == [("", 91, []), ("a", 92, []), ("aa", 91, []), ("b", 91, [])]
+
+# producers are forgotten sooner when that is asked for while klogd runs
+r = c.ask_msg("IncrementalAlterConfigs", 1, resources=[dict(kind=4, name="1", configs=[dict(name="producer.id.expiration.ms", op=0, value="1")])])
+assert r["results"][0]["error"] == 0, r
+end = time.time() + 60
+while producers("t", 0) != [(0, 0, [])]:
+    assert time.time() < end, producers("t", 0)
+    time.sleep(0.02)
 
 # the one logger
 def logger(name, value, op=0, broker="1"):
