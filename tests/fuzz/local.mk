@@ -2,7 +2,7 @@
 # Fuzz targets. For a new one: fuzz_NAME.c here (it includes tests/fuzz/fuzz.h), its seeds in corpus/NAME/, its program in
 # FUZZ_TESTS, and its SOURCES and LDADD below. `make check` replays each corpus, with mutations;
 # `make fuzz-smoke` runs each target under libFuzzer for FUZZ_SECONDS.
-FUZZ_TESTS = %D%/fuzz_wire %D%/fuzz_batch %D%/fuzz_recover %D%/fuzz_groups
+FUZZ_TESTS = %D%/fuzz_wire %D%/fuzz_batch %D%/fuzz_recover %D%/fuzz_registers %D%/fuzz_datadir %D%/fuzz_groups
 FUZZ_SECONDS = 30
 EXTRA_DIST += %D%/corpus
 
@@ -14,6 +14,11 @@ EXTRA_DIST += %D%/corpus
 %C%_fuzz_recover_LDADD = $(LIBS_STORE)
 %C%_fuzz_groups_SOURCES = %D%/fuzz_groups.c %D%/fuzz.h %D%/main.c
 %C%_fuzz_groups_LDADD = daemon/libklogd.a lib/wire/libwire.a $(LIBS_RECORD)
+
+%C%_fuzz_datadir_SOURCES = %D%/fuzz_datadir.c %D%/fuzz.h %D%/main.c
+%C%_fuzz_datadir_LDADD = $(LIBS_STORE)
+%C%_fuzz_registers_SOURCES = %D%/fuzz_registers.c %D%/fuzz.h %D%/main.c
+%C%_fuzz_registers_LDADD = $(LIBS_KLOGD)
 
 check_PROGRAMS += $(FUZZ_TESTS)
 TESTS += $(FUZZ_TESTS)
