@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/attr.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/store/plog_int.h"
 
@@ -98,6 +100,41 @@ int listing_read(const struct store_io *io, int dirfd, const char *dir, struct l
     ret->snapshots = snapshots.v;
     ret->n_snapshots = snapshots.n;
     return 0;
+}
+
+/* A cache of a segment that is not there, or what Kafka had renamed to remove it later. */
+static bool is_orphan(const struct listing *ls, const char *name)
+{
+    static const char *const caches[] = { ".index", ".timeindex", ".text" };
+    const char *suffix;
+    int64_t base;
+
+    if (!parse_name(name, &base, &suffix))
+        return false;
+    if (ends_with(suffix, ".deleted"))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(caches); i++)
+        if (strcmp(suffix, caches[i]) == 0)
+            return ls->n_logs == 0 ||
+                   bsearch(&base, ls->logs, (size_t)ls->n_logs, sizeof *ls->logs, compare) == NULL;
+    return false;
+}
+
+void listing_remove_orphans(const struct store_io *io, int dirfd, const char *dir, const struct listing *ls)
+{
+    const struct dirent *de;
+    DIR *d = io_opendir(io, dirfd, dir);
+
+    while (d != NULL && (de = readdir(d)) != NULL) {
+        char path[PATH_MAX];
+        if (!is_orphan(ls, de->d_name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", dir, de->d_name);
+        int rc = io->unlinkat(io, dirfd, path, 0);
+        log_info("%s belongs to no segment: %s", path, rc == 0 ? "removed" : strerror(-rc));
+    }
+    if (d != NULL)
+        closedir(d);
 }
 
 void listing_done(struct listing *ls)

@@ -139,6 +139,8 @@ struct listing {   /* what is in the directory */
     int64_t start_marker; /* the greatest, -1 none */
 };
 int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret);
+/* Removes files beside segments that are not there. Only when the log is opened. */
+void listing_remove_orphans(const struct store_io *io, int dirfd, const char *dir, const struct listing *ls);
 void listing_done(struct listing *ls);
 
 /* ---- plog_checkpoint.c ---- */

@@ -312,6 +312,8 @@ int plog_recover(struct plog *l, bool clean, bool had_dir, int64_t now_ms, struc
     if (rc == 0)
         rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
     if (rc == 0)
+        listing_remove_orphans(l->io, l->dirfd, l->name, &r.ls);
+    if (rc == 0)
         rc = recover(&r, clean);
     listing_done(&r.ls);
     producers_clear(&r.producers);

@@ -67,6 +67,11 @@ back
 mkdir "$D/cc-0.0123456789abcdef-delete" "$D/cc-0.x-stray"
 says "leftovers" 0 ' 0 errors, 3 warnings'
 has "an index" '050.index: it belongs to no segment' "$OUT"
+touch "$D/aa-0/00000000000000000050.log.deleted" "$D/aa-0/00000000000000000050.text"
+klogd_start
+consume aa | cmp - <(seq 100) || fail "records beside leftovers"
+klogd_stop
+eq "what is left of them" "" "$(find "$D" -name '*50.*' -o -name 'cc-0*-delete')"
 back
 klogd_start
 klogd_kill
