@@ -20,6 +20,9 @@ enum finding { FINDING_ERROR, FINDING_WARNING };
 struct verify {
     const struct args *args;
     bool json, quick; /* quick: checksums and order only, no record is decoded */
+    /* what the checkpoint of the partition being checked says; -1: nothing */
+    int64_t flush_segment, flush_position;
+    uint32_t flush_heads;
     uint32_t identity; /* of the partition being checked; 0 unknown */
     bool clean;       /* the directory says it was stopped cleanly */
     int64_t clean_note; /* ... and then this is the last change of its registers, -1 not said */

@@ -13,6 +13,7 @@
 #include "lib/base/fsutil.h"
 #include "lib/base/mem.h"
 #include "lib/record/iter.h"
+#include "lib/store/checkpoint.h"
 #include "lib/store/logscan.h"
 #include "lib/store/segment.h"
 #include "src/verify.h"
@@ -35,6 +36,9 @@ struct walk {
     struct text_header text_header;
     bool damaged;    /* some batch could not be read */
     bool text_known; /* its header could be read */
+    uint32_t heads;  /* of the batches since the last entry of .text */
+    bool heads_lost; /* some of those could not be read */
+    int64_t heads_from; /* the first of them */
     int64_t size, end_offset, text_bytes,
         max_timestamp; /* of what has been walked; text_bytes -1: not counted */
     struct record_iter it;
@@ -120,6 +124,19 @@ static void time_step(struct walk *w, const struct batch_header *h)
     }
 }
 
+/* The batches since the last entry must be those that were written there; another one may come after. */
+static void heads_check(struct walk *w, uint32_t heads, int64_t position)
+{
+    if (!w->heads_lost && heads != HEADS_UNKNOWN && w->heads != heads)
+        verify_report(w->v, FINDING_ERROR, w->path, w->heads_from,
+                      "the batches from here to %" PRId64 " are not those that were written there: a wrong offset, or "
+                      "another file; or .text is not of this segment",
+                      position);
+    w->heads = 0;
+    w->heads_lost = false;
+    w->heads_from = position;
+}
+
 static void text_step(struct walk *w, const struct batch_header *h, int64_t position)
 {
     const uint8_t *e = cursor_entry(&w->text);
@@ -136,8 +153,10 @@ static void text_step(struct walk *w, const struct batch_header *h, int64_t posi
         cursor_wrong(w, &w->text, "the entry's offset is not that of the batch it points to");
     else if (w->text_bytes >= 0 && entry_key_get(e, TEXT_TEXT) != w->text_bytes)
         cursor_wrong(w, &w->text, "the entry's text position is not the sum of the values before it");
-    else
+    else {
         w->text.at += w->text.entry_bytes;
+        heads_check(w, text_entry_heads(e), position);
+    }
 }
 
 static void text_header_check(struct walk *w)
@@ -182,6 +201,8 @@ static void sealed_check(struct walk *w)
     count_check(w, &w->time, sum->time_n);
     if (!w->text.broken)
         count_check(w, &w->text, sum->text_n);
+    if (!w->text.broken && sum->size == w->size)
+        heads_check(w, sum->heads, w->size);
     if (w->damaged)
         return;
     if (sum->size != w->size || sum->end_offset != w->end_offset)
@@ -255,6 +276,7 @@ static void batch_check_epoch(struct walk *w, const struct scan_item *item)
 static void batch_check_all(struct walk *w, struct logscan *s, const struct scan_item *item)
 {
     text_step(w, &item->h, item->at);
+    w->heads = heads_add(w->heads, &item->h);
     batch_records_check(w, s, item);
     batch_check_epoch(w, item);
     index_step(w, &item->h, item->at);
@@ -262,6 +284,11 @@ static void batch_check_all(struct walk *w, struct logscan *s, const struct scan
     time_step(w, &item->h);
     w->size = item->at + item->n;
     w->end_offset = batch_last_offset(&item->h) + 1;
+    if (w->base == w->v->flush_segment && w->size == w->v->flush_position && w->heads != w->v->flush_heads &&
+        w->v->flush_heads != HEADS_UNKNOWN &&
+        !w->heads_lost && !w->text.broken && cursor_entry(&w->text) == NULL)
+        verify_report(w->v, FINDING_ERROR, w->path, w->heads_from,
+                      "the batches from here to %" PRId64 " are not those that " CHECKPOINT_FILE " knows", w->size);
     w->v->batches++;
     w->v->records += item->h.count;
 }
@@ -279,6 +306,7 @@ static void damage_report(struct walk *w, const struct scan_item *item)
                       torn ? "; the next start cuts them off" : "");
     w->text_bytes = -1;
     w->damaged = true;
+    w->heads_lost = true;
     cursor_skip_damage(&w->index, INDEX_POSITION, item->at + item->n);
     cursor_skip_damage(&w->text, TEXT_POSITION, item->at + item->n);
 }

@@ -65,8 +65,11 @@ static int sum_headers(struct plog *l, struct segment *s, int64_t text_at, struc
     scan.limit_offset = sum->end_offset;
     scan.check_crc = false;
     while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
-        if (it.what != SCAN_BATCH)
+        if (it.what != SCAN_BATCH) {
+            if (it.at >= text_at)
+                sum->heads = HEADS_UNKNOWN;
             continue;
+        }
         if (it.at >= text_at)
             sum->heads = heads_add(sum->heads, &it.h);
         if (it.at == 0)

@@ -179,13 +179,22 @@ static int go_on_at_start(struct recovery *r)
     return rc < 0 ? rc : io_sync_dir(l->io, l->dirfd, l->name);
 }
 
+bool recovery_knows_text(struct recovery *r, struct segment *s)
+{
+    struct text_header h;
+    bool ok = r->ckpt.identity != 0 && segment_read_header(s, &h) && h.version != 1;
+
+    segfile_forget(s->text.file); /* of thousands of logs few are read soon */
+    return ok;
+}
+
 /* The checkpoint was written when the log was closed, and describes it to its end. */
 static bool adopt(struct recovery *r)
 {
     struct segment *s = plog_active(r->l);
     const struct log_point *p = &r->ckpt.flushed;
 
-    if (!r->have_ckpt || r->ckpt.identity == 0 || p->segment != s->base || p->sum.size != s->sum.size)
+    if (!r->have_ckpt || p->segment != s->base || p->sum.size != s->sum.size || !recovery_knows_text(r, s))
         return false;
     segment_reset(s, &p->sum);
     s->text_base = p->text_base;

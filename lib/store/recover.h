@@ -42,6 +42,8 @@ void recovery_note_gap(struct recovery *r, int64_t from, int64_t to);
 
 /* recover_scan.c: walks the log from the flush point, cuts what is torn, rewrites the rest (S9, S10). */
 int recovery_scan(struct recovery *r);
+/* The checkpoint counts entries of the segment's .text: that is the one which is there. */
+bool recovery_knows_text(struct recovery *r, struct segment *s);
 /* recover_sealed.c: what the scan did not walk, from the front to segment r->first. */
 int recovery_look_at_sealed(struct recovery *r);
 /* Another file in the place of a .log of which nothing is known yet; sum: the witness (NULL: the segment's summary). */

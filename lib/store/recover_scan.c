@@ -29,7 +29,7 @@ static void choose_start(struct recovery *r)
         return;
     r->first = plog_find_segment(l, p->segment);
     struct segment *s = l->segs[r->first];
-    if (s->base == p->segment && s->sum.size >= p->sum.size && r->ckpt.identity != 0)
+    if (s->base == p->segment && s->sum.size >= p->sum.size && recovery_knows_text(r, s))
         r->first_position = p->sum.size;
 }
 
@@ -77,6 +77,7 @@ static void keep_damage(struct recovery *r, struct segment *s, struct segment_sc
     s->sum.text_bytes += damage_text_bytes(&ss->iter, &ss->scan, it);
     s->trusted = s->sum.size; /* what stands before it is looked at when it is read */
     s->sum.since_index = INT32_MAX + 1LL;
+    s->sum.heads = HEADS_UNKNOWN;
     if (it->what == SCAN_TAIL)
         s->sum.end_offset = ss->scan.limit_offset;
     else if (it->header_ok)
@@ -219,7 +220,7 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
     for (int i = r->first; i < l->n_segs; i++) {
         s = l->segs[i];
         bool last = i + 1 == l->n_segs;
-        bool foreign = position == 0 && recovery_is_foreign(r, s, last ? witness_of_last(r, s) : NULL);
+        bool foreign = recovery_is_foreign(r, s, last ? witness_of_last(r, s) : NULL);
         if (foreign && last)
             return cut_foreign(r, i);
         segment_reset(s, &sum);

@@ -115,6 +115,9 @@ static int headers_match(struct segment *s, const struct stretch *st)
     uint32_t heads = 0;
     int64_t next = st->first;
 
+    if (st->heads == HEADS_UNKNOWN)
+        return 0;
+
     w.at = w.n = 0;
     for (int64_t at = st->from; at < st->to; at += batch_size(&h)) {
         int rc = header_window_get(&w, s, at, st->to, &h);
@@ -187,7 +190,7 @@ static bool timeindex_agrees(struct segment *s, int64_t size)
 
     if (bytes < TIME_ENTRY_BYTES ||
         segfile_read(s->time.file, e, sizeof e, bytes - TIME_ENTRY_BYTES) != sizeof e)
-        return true; /* it says nothing */
+        return false; /* it says nothing for the file */
     w.at = w.n = 0;
     for (int64_t at = 0; at < size && header_window_get(&w, s, at, size, &h) == 0; at += batch_size(&h)) {
         if (batch_last_offset(&h) == s->base + entry_key_get(e, TIME_OFFSET))
@@ -205,7 +208,7 @@ static bool are_whole(struct plog *l, struct segment *s, const struct stretch *s
 
     if (segfile_pin(s->log, false) < 0)
         return false;
-    logscan_init(&scan, l->io, segfile_fd(s->log), st->from, size, st->first);
+    logscan_init(&scan, l->io, segfile_fd(s->log), st->from, size, 0); /* whatever their offsets */
     while (it.what == SCAN_BATCH && scan.at < st->to) {
         if (logscan_next(&scan, &it) < 0)
             it.what = SCAN_DAMAGED;
@@ -227,7 +230,7 @@ bool plog_is_foreign(struct plog *l, struct segment *s, int64_t size)
             return false; /* the witness is damaged itself */
         if (find_stretch(l, s, i < 0 ? 0 : entry_key_get(e, TEXT_POSITION), &st) < 0)
             return false;
-        if (st.to > size)
+        if (st.to > size || st.heads == HEADS_UNKNOWN)
             continue;
         int rc = headers_match(s, &st);
         if (rc == 1 || rc < 0)
@@ -248,7 +251,7 @@ static int judge_batches(struct plog *l, struct segment *s, const struct stretch
 {
     struct logscan scan;
     struct scan_item it;
-    struct verdict v = { .prefix = st->from, .prefix_to = st->first, .suffix = st->from, .suffix_from = -1 };
+    struct verdict v = { .failed = st->heads == HEADS_UNKNOWN, .prefix = st->from, .prefix_to = st->first, .suffix = st->from, .suffix_from = -1 };
     int64_t end = MAX(MIN(st->to, size), st->from);
     int rc = 0;
 
@@ -271,6 +274,10 @@ static int judge_batches(struct plog *l, struct segment *s, const struct stretch
         logscan_done(&scan);
         if (v.suffix_from != st->limit)
             v.suffix = st->to;
+        if (!v.failed && v.prefix == end) { /* whole, in order, and not what was written */
+            v.prefix = st->from;
+            v.suffix = st->to;
+        }
     }
     pthread_mutex_lock(&l->mu);
     if (rc == 0) /* the file is shorter than it was */
@@ -311,9 +318,12 @@ void plog_set_foreign(struct plog *l, struct segment *s)
 
 static int look_at_stretch(struct plog *l, struct segment *s, int64_t position)
 {
+    struct text_header h;
     struct stretch st;
-    int rc = find_stretch(l, s, position, &st);
 
+    if (!segment_read_header(s, &h) || h.version == 1) /* another log's, or none: it is made anew */
+        return -EBADMSG;
+    int rc = find_stretch(l, s, position, &st);
     if (rc < 0)
         return rc;
     rc = headers_match(s, &st);

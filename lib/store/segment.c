@@ -92,11 +92,14 @@ uint32_t heads_add(uint32_t heads, const struct batch_header *h)
 {
     uint8_t p[20];
 
+    if (heads == HEADS_UNKNOWN)
+        return heads;
     put_be64(p, (uint64_t)h->base_offset);
     put_be32(p + 8, (uint32_t)h->length);
     put_be32(p + 12, h->crc);
     put_be32(p + 16, (uint32_t)h->last_offset_delta);
-    return crc32c(heads, p, sizeof p);
+    heads = crc32c(heads, p, sizeof p);
+    return heads == HEADS_UNKNOWN ? 0 : heads;
 }
 
 bool segment_tails_full(const struct segment *s)

@@ -39,6 +39,7 @@ bool text_entry_ok(const uint8_t *entry);
 uint32_t text_entry_heads(const uint8_t *entry);
 /* The heads of a run of batches: a checksum over the fields that say where each is and what it is, of which its own
  * checksum covers only some. 0 before the first. */
+#define HEADS_UNKNOWN UINT32_MAX /* damage is among them: nothing is claimed */
 uint32_t heads_add(uint32_t heads, const struct batch_header *h);
 /* Inside the segment: an entry for the batch about to be added. */
 void index_add(struct segment *s, int64_t last_offset);

@@ -116,6 +116,7 @@ SYSTEM_TESTS += \
     %D%/343-fetch-sessions.t \
     %D%/360-answers-have-a-limit.t \
     %D%/363-descriptors-run-out.t \
+    %D%/370-corruptions.t \
     %D%/380-data-of-earlier-versions.t \
     %D%/350-the-longest-names.t \
     %D%/351-group-records-of-others.t \
