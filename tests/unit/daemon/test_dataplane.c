@@ -100,7 +100,7 @@ static void nobody_reads_what_is_not_committed(void **state)
 {
     (void)state;
     static const char *const never[] = {
-        "flush.policy", "interval", "flush.ms", "1000000000", "flush.messages", "1000000000", NULL
+        "flush.policy", "interval", "flush.ms", "9223372036854775807", "flush.messages", "1000000000", NULL
     };
     struct scene s = { .topic = "uncommitted" };
     rig_create_topic(&g, s.topic, 1, never);
