@@ -65,6 +65,12 @@ static const struct conf_key keys[] = {
     { "queued.max.requests", CONF_INT, "500", 1, 65536, NULL, FIELD(queued_max_requests),
       "Requests of one connection that may be under way; no more are read until some are answered.", true },
 
+    { "queued.max.request.bytes", CONF_LONG, "536870912", -1, I64_MAX, NULL, FIELD(queued_max_request_bytes),
+      "Memory for requests and answers of all connections together: what is being received, worked on or waits to be "
+      "taken. Above it larger requests are not read any further, one excepted, and clients that do not go on are "
+      "closed. At least socket.request.max.bytes; -1: no limit.",
+      true },
+
     { "num.partitions", CONF_INT, "1", 1, 10000, NULL, FIELD(num_partitions),
       "Partitions of a topic created without a number.", true },
     { "default.replication.factor", CONF_INT, "1", 1, 32, NULL, FIELD(default_replication_factor),
@@ -160,7 +166,7 @@ static const struct conf_key keys[] = {
     { "log.cleaner.dedupe.buffer.size", CONF_LONG, "134217728", 1048576, I64_MAX, NULL,
       FIELD(log_cleaner_dedupe_buffer_size),
       "Bytes of memory for the keys of one pass, 24 a key. What does not fit waits for the next pass.", true },
-    { "log.cleaner.backoff.ms", CONF_LONG, "15000", 1, I64_MAX, NULL, FIELD(log_cleaner_backoff_ms),
+    { "log.cleaner.backoff.ms", CONF_LONG, "15000", 0, I64_MAX, NULL, FIELD(log_cleaner_backoff_ms),
       "Time between two looks for logs to clean, when there was none.", true },
     { "log.cleaner.io.max.bytes.per.second", CONF_DOUBLE, "1e+18", 1, 1e18, NULL,
       FIELD(log_cleaner_io_max_bytes_per_second), "Cleaning reads and writes no more than this.", true },
@@ -286,6 +292,13 @@ int64_t broker_config_roll_ms(const struct broker_config *c)
     return c->log_roll_ms > 0 ? c->log_roll_ms : c->log_roll_hours * HOUR_MS;
 }
 
+int64_t broker_config_queued_bytes(const struct broker_config *c)
+{
+    if (c->queued_max_request_bytes <= 0)
+        return INT64_MAX;
+    return MAX(c->queued_max_request_bytes, (int64_t)c->socket_request_max_bytes);
+}
+
 int32_t broker_config_network_threads(const struct broker_config *c)
 {
     if (c->num_network_threads > 0)
@@ -315,6 +328,14 @@ int broker_config_check(const struct broker_config *c, char *err, size_t err_siz
         snprintf(err, err_size,
                  "group.max.session.timeout.ms=%d is less than group.min.session.timeout.ms=%d: raise it",
                  c->group_max_session_timeout_ms, c->group_min_session_timeout_ms);
+        return -EINVAL;
+    }
+
+    if (is_given(c, "queued.max.request.bytes") && c->queued_max_request_bytes > 0 &&
+        c->queued_max_request_bytes < c->socket_request_max_bytes) {
+        snprintf(err, err_size,
+                 "queued.max.request.bytes=%lld is less than socket.request.max.bytes=%d: raise it, or -1 for no limit",
+                 (long long)c->queued_max_request_bytes, c->socket_request_max_bytes);
         return -EINVAL;
     }
 

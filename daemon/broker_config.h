@@ -31,6 +31,7 @@ struct broker_config {
     int32_t socket_request_max_bytes, socket_send_buffer_bytes, socket_receive_buffer_bytes;
     int64_t connections_max_idle_ms;
     int32_t max_connections, queued_max_requests;
+    int64_t queued_max_request_bytes; /* broker_config_queued_bytes() */
     /* topics */
     int32_t num_partitions, default_replication_factor;
     bool auto_create_topics_enable, delete_topic_enable;
@@ -81,6 +82,8 @@ bool broker_config_is_set(const struct broker_config *c, const struct conf_key *
 /* The finest unit that was given wins, as in Kafka: ms, then minutes, then hours. */
 int64_t broker_config_retention_ms(const struct broker_config *c);
 int64_t broker_config_roll_ms(const struct broker_config *c);
+/* INT64_MAX: no limit. */
+int64_t broker_config_queued_bytes(const struct broker_config *c);
 int32_t broker_config_network_threads(const struct broker_config *c);
 
 /* ---- listeners = NAME://host:port, ... ---- */

@@ -24,6 +24,7 @@ EXTRA_DIST += %D%/replica/README.md
 
 # server
 %C%_libklogd_a_SOURCES += %D%/server/server.c %D%/server/server.h %D%/server/server_int.h
+%C%_libklogd_a_SOURCES += %D%/server/memory.c
 %C%_libklogd_a_SOURCES += %D%/server/session.c
 %C%_libklogd_a_SOURCES += %D%/server/request.c %D%/server/request.h
 

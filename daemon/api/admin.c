@@ -168,7 +168,7 @@ void admin_wait(struct admin *a, int32_t timeout_ms)
         answer(a);
     } else {
         a->timer.cb = time_out;
-        timer_set(a->r->loop, &a->timer, loop_now_ms(a->r->loop) + MAX(timeout_ms, 0));
+        timer_set_in(a->r->loop, &a->timer, timeout_ms);
         a->r->op = a;
         a->r->finish = finish_now;
     }

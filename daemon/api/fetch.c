@@ -14,6 +14,7 @@
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/check.h"
+#include "lib/base/clock.h"
 
 enum {
     RESPONSE_BYTES_MAX = 55 * 1024 * 1024, /* as Kafka's fetch.max.bytes */
@@ -443,6 +444,6 @@ void handle_fetch(struct request *r)
     f->timeout.cb = on_timeout;
     fetch_find_parts(f);
 
-    f->until_ms = loop_now_ms(r->loop) + MAX(q->max_wait_ms, 0);
+    f->until_ms = time_add(loop_now_ms(r->loop), MAX(q->max_wait_ms, 0));
     fetch_try(f);
 }

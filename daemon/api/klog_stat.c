@@ -221,5 +221,5 @@ void handle_klog_stat(struct request *r)
         return;
     r->cancel = stat_cancel;
     r->finish = stat_finish;
-    timer_set(r->loop, &st->timeout, loop_now_ms(r->loop) + st->q->max_wait_ms);
+    timer_set_in(r->loop, &st->timeout, st->q->max_wait_ms);
 }

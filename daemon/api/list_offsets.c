@@ -8,7 +8,8 @@
 #include "daemon/replica/partition.h"
 
 enum {
-    ON_LOOP_MAX = 5000, /* partitions whose ends a reactor looks up itself */
+    ON_LOOP_MAX = 5000,          /* partitions whose ends a reactor looks up itself */
+    HANDLER_BYTES = 1024 * 1024, /* a batch unpacked, beside what the session counts */
 };
 
 enum { /* timestamps with a meaning of their own */
@@ -147,7 +148,7 @@ void handle_list_offsets(struct request *r)
 {
     const struct list_offsets_request *q = r->body;
     if (takes_long(q))
-        request_answer_on_worker(r, answer);
+        request_answer_on_worker(r, HANDLER_BYTES, answer);
     else
         request_reply(r, answer(r, NULL));
 }

@@ -15,6 +15,7 @@ enum {
     CREATE_TIMEOUT_MS = 30000,
     CREATE_MAX = 1000,      /* topics that one request may make; the others are unknown to it */
     ON_LOOP_MAX = 2000,     /* topics and partitions of an answer that a reactor makes itself */
+    ITEM_BYTES = 256,       /* what one of them takes while the answer is made, about */
     SORT_FROM = 32,         /* topics named by id */
     LIST_BYTES = 16,        /* an empty list in the arena */
 };
@@ -283,8 +284,9 @@ static void reply(struct request *r, const enum kerr *errs)
     m->errs = errs;
     request_listener(r, &m->host, &m->port);
     r->op = m;
-    if (size_of_answer(r) > ON_LOOP_MAX) {
-        request_answer_on_worker(r, answer);
+    int64_t n = size_of_answer(r);
+    if (n > ON_LOOP_MAX) {
+        request_answer_on_worker(r, (size_t)n * ITEM_BYTES, answer);
         return;
     }
     const void *rsp = answer(r, &why);

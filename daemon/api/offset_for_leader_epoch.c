@@ -60,7 +60,7 @@ void handle_offset_for_leader_epoch(struct request *r)
     for (int32_t i = 0; i < q->n_topics; i++)
         n += q->topics[i].n_partitions;
     if (n > ON_LOOP_MAX)
-        request_answer_on_worker(r, answer);
+        request_answer_on_worker(r, 0, answer);
     else
         request_reply(r, answer(r, NULL));
 }

@@ -321,7 +321,7 @@ static void produce_wait(struct produce *p, int32_t timeout_ms)
         return;
     }
     p->r->cancel = produce_cancel;
-    timer_set(p->r->loop, &p->timeout, loop_now_ms(p->r->loop) + MAX(timeout_ms, TIMEOUT_MIN_MS));
+    timer_set_in(p->r->loop, &p->timeout, MAX(timeout_ms, TIMEOUT_MIN_MS));
 }
 
 void handle_produce(struct request *r)

@@ -120,7 +120,7 @@ static void expiry_set(struct coordinator *c)
 {
     struct loop *lp = c->broker->loops[0];
 
-    timer_set(lp, &c->expiry, loop_now_ms(lp) + c->broker->config.offsets_retention_check_interval_ms);
+    timer_set_in(lp, &c->expiry, c->broker->config.offsets_retention_check_interval_ms);
 }
 
 static void on_expiry(struct timer *t)

@@ -183,10 +183,8 @@ static bool flush_start(struct partition *pt, int64_t records, bool rolled)
             flusher_queue(f, pt);
         return replica_flushed(&pt->replica, pt->replica.leo);
     case FLUSH_INTERVAL:
-        if (pt->unflushed_messages == 0) {
-            int64_t now_ms = clock_mono_ms();
-            flusher_queue_by(f, pt, cfg->flush_ms < INT64_MAX - now_ms ? now_ms + cfg->flush_ms : INT64_MAX);
-        }
+        if (pt->unflushed_messages == 0)
+            flusher_queue_by(f, pt, time_add(clock_mono_ms(), cfg->flush_ms));
         pt->unflushed_messages += records;
         if (pt->unflushed_messages >= cfg->flush_messages)
             flusher_queue(f, pt);

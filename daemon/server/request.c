@@ -173,14 +173,17 @@ static void long_answer_run(struct job *j)
 static void long_answer_done(struct job *j)
 {
     struct long_answer *la = container_of(j, struct long_answer, job);
+    la->r->session->n_long--;
     if (la->why != NULL)
         request_close(la->r, la->why);
     else
         request_reply_encoded(la->r, la->rc, &la->out, la->field);
 }
 
-void request_answer_on_worker(struct request *r, request_answerer *answer)
+void request_answer_on_worker(struct request *r, size_t bytes, request_answerer *answer)
 {
+    session_charge(r->session, r, bytes);
+    r->session->n_long++;
     struct long_answer *la = arena_alloc(&r->arena, sizeof *la);
     la->r = r;
     la->answer = answer;

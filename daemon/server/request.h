@@ -44,6 +44,7 @@ struct request {
     /* private: the session's queue, in order, and the answer until it is its turn */
     TAILQ_ENTRY(request) link;
     bool ended;
+    size_t charge_bytes; /* of session.request_bytes */
     struct rcbuf *reply; /* NULL: no answer is due */
     struct wire_gap *gaps;
     size_t n_gaps;
@@ -58,9 +59,9 @@ bool request_answer_room(struct request *r, size_t n);
 /* Works the answer out and encodes it on a worker: for what may take longer than a reactor may wait
  * (docs/ARCHITECTURE.md). answer(r) has the request, its body and arena for itself meanwhile, must not look at the
  * session, and returns the response in the arena; NULL closes the connection with the line in *ret_why. Ends the
- * request. */
+ * request. bytes: about what the answer takes while it is made. */
 typedef const void *request_answerer(struct request *r, const char **ret_why);
-void request_answer_on_worker(struct request *r, request_answerer *answer);
+void request_answer_on_worker(struct request *r, size_t bytes, request_answerer *answer);
 
 /* Exactly one of these ends the request and frees it. Replies leave in request order, whatever the order of
  * these calls. */

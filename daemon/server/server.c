@@ -302,6 +302,7 @@ static void reactor_init(struct server *s, int i)
     rx->take.cb = on_take;
     pthread_mutex_init(&rx->mu, NULL);
     LIST_INIT(&rx->sessions);
+    memory_start(rx);
 }
 
 struct server *server_new(struct broker *b, char *err, size_t err_size)
@@ -309,6 +310,7 @@ struct server *server_new(struct broker *b, char *err, size_t err_size)
     struct server *s = xcalloc(1, sizeof *s);
     s->broker = b;
     s->reserve_fd = -1;
+    memory_init(s);
     pthread_mutex_init(&s->drained_mu, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -392,6 +394,7 @@ static void drain_on_loop(void *arg)
 static void abort_on_loop(void *arg)
 {
     each_session(arg, session_abort);
+    memory_stop(arg);
 }
 
 static void each_reactor(struct server *s, void (*f)(void *arg))

@@ -42,8 +42,21 @@ struct reactor { /* one a loop */
     struct task take;
     LIST_HEAD(, session) sessions; /* the loop's thread */
     bool draining;                 /* the loop's thread */
+    TAILQ_HEAD(, session) starved; /* the loop's thread: wait for memory, in the order they came */
+    struct timer relief;           /* set while memory is short: memory.c */
+    struct task relieve;           /* another reactor found that it is short */
+    unsigned turns;                /* of those who wait for memory */
+    int64_t looked_ms;             /* when it last looked for those who hold memory and do not go on */
     int64_t log_window_ms;         /* the loop's thread: see reactor_may_log */
     int log_lines, log_suppressed;
+};
+
+/* The memory of requests and answers, over all connections: memory.c has the rules. Any thread. */
+struct budget {
+    int64_t max_bytes; /* queued.max.request.bytes; set once */
+    atomic_llong used_bytes;
+    _Atomic(struct session *) over; /* the one that may go over it */
+    atomic_llong told_ms;           /* when it was last said that it is short; 0: never */
 };
 
 struct server {
@@ -60,6 +73,7 @@ struct server {
     atomic_int n_conns;
     atomic_int n_sessions; /* with a connection, or with requests that go on without it */
     atomic_bool draining;
+    struct budget budget;
 };
 
 TAILQ_HEAD(request_queue, request);
@@ -70,8 +84,14 @@ struct session {
     struct conn *conn;             /* NULL once the connection is gone */
     struct request_queue requests; /* in the order they came; answered ones wait for those before them */
     int32_t n_requests;
-    size_t request_bytes; /* of their frames */
-    bool paused;          /* reading stopped: too much under way */
+    int32_t n_long;       /* of them, answers being made by workers: no more is read meanwhile */
+    size_t request_bytes; /* of their frames, what they were decoded to, answers that wait for their turn */
+    size_t charged_bytes; /* what the budget has of it and of the connection's input and output */
+    bool starved;         /* in reactor.starved */
+    bool granted;         /* its turn has come: it may ask again before others */
+    int64_t over_ms;      /* since when it may go over the budget */
+    TAILQ_ENTRY(session) starved_link;
+    bool paused; /* reading stopped: too much under way */
     bool is_klog;
     int busy; /* functions on the stack that will look at it again: do not free it */
     LIST_ENTRY(session) link;
@@ -83,7 +103,20 @@ void session_drain(struct session *s); /* finish what is parked, close when noth
 void session_abort(struct session *s); /* close now */
 void session_ended(struct session *s, struct request *r);  /* r has its answer: send what can go, in order */
 void session_close(struct session *s, const char *why);    /* and one log line, unless why is NULL */
+void session_charge(struct session *s, struct request *r, size_t n); /* r takes n bytes more, about */
 void session_forget(struct session *s, struct request *r); /* r leaves the queue and is freed */
+
+void session_evict(struct session *s, const char *why);    /* session_close; s may be gone then */
+
+/* memory.c */
+void memory_init(struct server *s);
+void memory_start(struct reactor *rx); /* before its first session */
+void memory_stop(struct reactor *rx);
+bool memory_may_take(struct session *s, size_t n); /* for the rest of a frame; false: it waits in reactor.starved */
+bool memory_take(struct session *s, size_t n);     /* for an answer; false: there is none */
+void memory_recount(struct session *s);            /* its work, input or output became more or less */
+void memory_forget(struct session *s);             /* its connection is gone */
+bool memory_is_short(const struct session *s);     /* and s is not the one that may go over */
 
 /* request.c */
 struct request *request_new(struct session *s, struct rcbuf *frame);

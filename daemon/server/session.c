@@ -27,13 +27,16 @@ enum {
 static bool session_is_full(const struct session *s)
 {
     return s->n_requests >= s->reactor->server->broker->config.queued_max_requests ||
-           s->request_bytes >= REQUEST_BYTES_MAX || conn_output_bytes(s->conn) >= OUTPUT_BYTES_MAX;
+           s->n_long > 0 || s->request_bytes >= REQUEST_BYTES_MAX || conn_output_bytes(s->conn) >= OUTPUT_BYTES_MAX ||
+           (memory_is_short(s) && (s->n_requests > 0 || conn_output_bytes(s->conn) > 0));
 }
 
 static void session_regulate(struct session *s)
 {
     if (s->conn == NULL)
         return;
+    memory_recount(s);
+    conn_set_busy(s->conn, s->n_requests > 0);
     bool full = s->reactor->draining || session_is_full(s);
     if (full == s->paused)
         return;
@@ -57,6 +60,7 @@ static void session_free_if_done(struct session *s)
 static void session_lost(struct session *s)
 {
     LIST_REMOVE(s, link);
+    memory_forget(s);
     s->conn = NULL;
     s->busy++;
     struct request *next;
@@ -83,11 +87,17 @@ void session_close(struct session *s, const char *why)
     session_lost(s);
 }
 
+void session_charge(struct session *s, struct request *r, size_t n)
+{
+    r->charge_bytes += n;
+    s->request_bytes += n;
+}
+
 void session_forget(struct session *s, struct request *r)
 {
     TAILQ_REMOVE(&s->requests, r, link);
     s->n_requests--;
-    s->request_bytes -= r->frame->n;
+    s->request_bytes -= r->charge_bytes;
     if (r->n_gaps > 0)
         request_send(r, NULL);
     request_free(r);
@@ -112,6 +122,12 @@ void session_ended(struct session *s, struct request *r)
         session_forget(s, r);
         return;
     }
+    size_t n = r->reply == NULL ? 0 : r->reply->n;
+    if (!memory_take(s, n)) {
+        session_evict(s, "there is no memory for its answer (queued.max.request.bytes)");
+        return;
+    }
+    session_charge(s, r, n);
     s->busy++;
     for (r = TAILQ_FIRST(&s->requests); r != NULL && r->ended; r = TAILQ_FIRST(&s->requests)) {
         request_send(r, s->conn);
@@ -175,7 +191,7 @@ static void session_handle(struct session *s, struct rcbuf *frame)
     struct request *r = request_new(s, frame);
     TAILQ_INSERT_TAIL(&s->requests, r, link);
     s->n_requests++;
-    s->request_bytes += frame->n;
+    session_charge(s, r, frame->n);
 
     struct slice body;
     const struct api *a = read_header(r, &body);
@@ -190,6 +206,8 @@ static void session_handle(struct session *s, struct rcbuf *frame)
         return;
     }
     r->body = decoded;
+    if (r->arena.used_bytes > DECODED_SMALL_BYTES)
+        session_charge(s, r, HANDLER_FACTOR * r->arena.used_bytes);
     a->handler(r);
 }
 
@@ -215,7 +233,17 @@ static void on_drained(struct conn *c)
     session_settle(conn_user(c));
 }
 
-static const struct conn_ops session_ops = { .frame = on_frame, .closed = on_closed, .drained = on_drained };
+static bool on_may_take(struct conn *c, size_t n)
+{
+    return memory_may_take(conn_user(c), n);
+}
+
+static const struct conn_ops session_ops = {
+    .frame = on_frame,
+    .closed = on_closed,
+    .drained = on_drained,
+    .may_take = on_may_take,
+};
 
 /* ---- life ---- */
 void session_open(struct reactor *rx, int fd, struct listener *l)
@@ -238,10 +266,15 @@ void session_open(struct reactor *rx, int fd, struct listener *l)
     log_debug("%s: connected", conn_peer(s->conn));
 }
 
+void session_evict(struct session *s, const char *why)
+{
+    session_close(s, why);
+    session_free_if_done(s);
+}
+
 void session_abort(struct session *s)
 {
-    session_close(s, NULL);
-    session_free_if_done(s);
+    session_evict(s, NULL);
 }
 
 static struct request *first_unfinished(struct session *s)

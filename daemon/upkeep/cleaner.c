@@ -326,7 +326,7 @@ static bool go_on(void *arg, int64_t bytes)
     double due_ms = (double)c->bytes * 1000 / c->broker->config.log_cleaner_io_max_bytes_per_second;
     pthread_mutex_lock(&c->mu);
     if (due_ms >= 1)
-        wait_until(c, c->began_ms + (int64_t)due_ms);
+        wait_until(c, time_add(c->began_ms, due_ms < 1e18 ? (int64_t)due_ms : INT64_MAX));
     bool stopping = c->stopping;
     pthread_mutex_unlock(&c->mu);
     return !stopping && !is_deleted(c->at);
@@ -413,7 +413,7 @@ static void *cleaner_main(void *arg)
         if (run_round(c))
             continue;
         pthread_mutex_lock(&c->mu);
-        wait_until(c, clock_mono_ms() + c->broker->config.log_cleaner_backoff_ms);
+        wait_until(c, time_add(clock_mono_ms(), MAX(c->broker->config.log_cleaner_backoff_ms, 1)));
         pthread_mutex_unlock(&c->mu);
     }
     return NULL;

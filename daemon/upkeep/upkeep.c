@@ -81,7 +81,7 @@ static void round_set(struct upkeep_round *rd)
 {
     struct loop *lp = rd->upkeep->broker->loops[0];
     if (!rd->upkeep->stopping)
-        timer_set(lp, &rd->timer, loop_now_ms(lp) + rd->interval_ms);
+        timer_set_in(lp, &rd->timer, rd->interval_ms);
 }
 
 static void round_run(struct job *j)

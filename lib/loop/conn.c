@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/base/check.h"
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/loop/conn_int.h"
 
@@ -52,7 +53,7 @@ void conn_update_events(struct conn *c)
     uint32_t events = 0;
     if (c->state == CONN_CONNECTING || c->blocked)
         events |= EPOLLOUT;
-    if (c->state == CONN_OPEN && !c->paused)
+    if (conn_reads(c))
         events |= EPOLLIN;
     loop_fd_mod(c->lp, &c->w, events);
 }
@@ -131,25 +132,43 @@ static void conn_end_of_round(struct deferred *d)
         conn_free(c);
         return;
     }
-    if (conn_is_open(c) && !c->paused && c->held.n > 0)
+    if (conn_reads(c) && c->held.n > 0)
         conn_feed_held(c);
     if (conn_is_alive(c) && c->state != CONN_CONNECTING && !c->blocked)
         conn_write(c);
 }
 
 /* ---- time-outs ---- */
-/* The moment when the connection has been silent for too long; -1 never. A paused one waits for us, not for
- * the peer. */
-static int64_t conn_deadline(const struct conn *c, int64_t now)
+enum conn_wait { WAIT_IDLE, WAIT_FRAME, WAIT_OUTPUT, WAIT_FINISH };
+
+/* The moment when the peer will have let us wait for too long, and for what; -1 never. While we let it wait (work under
+ * way, reading stopped) only the output that it does not take counts. */
+static int64_t conn_deadline(const struct conn *c, enum conn_wait *ret_what)
 {
     int64_t idle = c->limits.idle_ms, half = c->limits.half_frame_ms;
+    *ret_what = WAIT_FINISH;
     if (c->state == CONN_FINISHING)
-        return c->active_ms + FINISH_MS;
-    if (c->state == CONN_OPEN && c->paused)
-        return idle > 0 ? now + idle : -1;
-    if (c->state == CONN_OPEN && half > 0 && (c->want != 0 || c->head_n > 0))
-        return c->begun_ms + half;
-    return idle > 0 ? c->active_ms + idle : -1;
+        return time_add(c->active_ms, FINISH_MS);
+    *ret_what = WAIT_IDLE;
+    if (c->state == CONN_CONNECTING)
+        return idle > 0 ? time_add(c->active_ms, idle) : -1;
+
+    int64_t due = -1;
+    if (c->out_n > 0 && idle > 0) {
+        *ret_what = WAIT_OUTPUT;
+        due = time_add(c->sent_ms, idle);
+    }
+    if (conn_reads(c) && half > 0 && (c->want != 0 || c->head_n > 0)) {
+        int64_t frame_due = time_add(c->begun_ms, half);
+        if (due < 0 || frame_due < due) {
+            *ret_what = WAIT_FRAME;
+            due = frame_due;
+        }
+        return due;
+    }
+    if (due >= 0 || c->busy || !conn_reads(c) || idle <= 0)
+        return due;
+    return time_add(c->active_ms, idle);
 }
 
 /* The timer is moved only when it would come too late; when it comes too early it is set anew. So a busy
@@ -158,7 +177,8 @@ void conn_arm_timer(struct conn *c)
 {
     if (!conn_is_alive(c))
         return;
-    int64_t due = conn_deadline(c, loop_now_ms(c->lp));
+    enum conn_wait what;
+    int64_t due = conn_deadline(c, &what);
     if (due >= 0 && (!timer_is_set(&c->timer) || c->timer.due_ms > due))
         timer_set(c->lp, &c->timer, due);
 }
@@ -166,13 +186,16 @@ void conn_arm_timer(struct conn *c)
 static void conn_on_timer(struct timer *t)
 {
     struct conn *c = container_of(t, struct conn, timer);
-    int64_t now = loop_now_ms(c->lp), due = conn_deadline(c, now);
+    enum conn_wait what;
+    int64_t due = conn_deadline(c, &what);
     if (due < 0)
         return;
-    if (due > now)
+    if (due > loop_now_ms(c->lp))
         timer_set(c->lp, t, due);
-    else if (c->want != 0 || c->head_n > 0)
+    else if (what == WAIT_FRAME)
         conn_fail(c, "a frame begun was not whole after %lld ms", (long long)c->limits.half_frame_ms);
+    else if (what == WAIT_OUTPUT)
+        conn_fail(c, "the peer took nothing of what waits for it for %lld ms", (long long)c->limits.idle_ms);
     else
         conn_fail(c, "idle for %lld ms", (long long)c->limits.idle_ms);
 }
@@ -210,7 +233,7 @@ static void conn_on_event(struct loop_fd *w, uint32_t events)
         return;
     }
     bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
-    if (conn_is_open(c) && !c->paused && (broken || (events & EPOLLIN)))
+    if (conn_reads(c) && (broken || (events & EPOLLIN)))
         conn_read(c);
     else if (broken)
         conn_fail(c, "the connection broke: %s", strerror(socket_error(w->fd)));
@@ -353,17 +376,50 @@ void conn_pause(struct conn *c)
         conn_update_events(c);
 }
 
-void conn_resume(struct conn *c)
+/* Reading may go on: the peer's time begins anew. */
+static void conn_go_on(struct conn *c)
 {
-    if (!c->paused)
+    if (!conn_reads(c))
         return;
-    c->paused = false;
-    if (!conn_is_open(c))
-        return;
-    c->active_ms = c->begun_ms = loop_now_ms(c->lp);
+    c->active_ms = c->begun_ms = c->read_ms = loop_now_ms(c->lp);
     if (c->held.n > 0)
         loop_defer(c->lp, &c->deferred); /* what was read comes before what is in the socket */
     else
         conn_update_events(c);
     conn_arm_timer(c);
+}
+
+void conn_resume(struct conn *c)
+{
+    if (!c->paused)
+        return;
+    c->paused = false;
+    conn_go_on(c);
+}
+
+void conn_retry(struct conn *c)
+{
+    if (!c->starved)
+        return;
+    c->starved = false;
+    conn_go_on(c);
+}
+
+void conn_set_busy(struct conn *c, bool busy)
+{
+    if (c->busy == busy)
+        return;
+    c->busy = busy;
+    if (busy || !conn_is_open(c))
+        return;
+    c->active_ms = loop_now_ms(c->lp);
+    conn_arm_timer(c);
+}
+
+int64_t conn_stalled_ms(const struct conn *c)
+{
+    int64_t now = loop_now_ms(c->lp);
+    if (c->state == CONN_OPEN && c->blocked)
+        return now - c->sent_ms;
+    return conn_reads(c) && c->want != 0 ? now - c->read_ms : 0;
 }

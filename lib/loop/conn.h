@@ -23,12 +23,17 @@ struct conn_ops {
     void (*drained)(struct conn *c);
     /* Outgoing connections: established. May be NULL. */
     void (*connected)(struct conn *c);
+    /* A frame of more than some kilobytes is being received and needs n more bytes of memory. False: not now; c reads
+     * no further until conn_retry(). Must not close c. NULL: always. */
+    bool (*may_take)(struct conn *c, size_t n);
 };
 
 struct conn_limits {
     int32_t frame_max;     /* a larger or a negative or zero size closes the connection */
     int64_t half_frame_ms; /* a frame begun must be whole within this time; 0 = no limit */
-    int64_t idle_ms;       /* no frame begun for this long closes it (connections.max.idle.ms); 0 = never */
+    /* No frame begun for this long closes it, unless it is busy (connections.max.idle.ms); so does a peer that takes
+     * nothing of what waits for it for this long. 0 = never */
+    int64_t idle_ms;
     int sndbuf, rcvbuf;    /* -1 = the kernel's */
 };
 
@@ -52,11 +57,20 @@ void conn_send(struct conn *c, struct rcbuf *b, size_t from, size_t n); /* takes
 /* release(owner) is called once, when the piece has gone out or the connection died; it must not touch c. */
 void conn_send_file(struct conn *c, int fd, int64_t at, int64_t n, void (*release)(void *owner), void *owner);
 void conn_flush(struct conn *c);
-size_t conn_output_bytes(const struct conn *c); /* queued, not yet sent */
+size_t conn_output_bytes(const struct conn *c);  /* queued, not yet sent */
+size_t conn_output_memory(const struct conn *c); /* those of them that are memory, not files */
+size_t conn_input_bytes(const struct conn *c);   /* memory of what was received and not delivered */
+size_t conn_input_wanted(const struct conn *c);  /* what is left of the frame that was begun */
+/* For how long bytes could have moved and did not: a frame begun does not go on, output is not taken. 0: it waits for
+ * us, or for nothing. */
+int64_t conn_stalled_ms(const struct conn *c);
 
 /* Stops and restarts reading, for back-pressure. Frames already read may still be delivered after resume
  * only. */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
+void conn_retry(struct conn *c); /* ask may_take again, soon */
+/* What came from the peer is being worked on: it is not idle, however long that takes. */
+void conn_set_busy(struct conn *c, bool busy);
 
 #endif

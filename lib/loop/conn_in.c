@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 * For more than the small constant the user is asked (ops->may_take); until it says yes nothing more
+ * is read, and what was read already waits in `held`.
+ */
 /*
  * The way in: bytes from the socket become frames. On the loop's thread.
  *
@@ -44,36 +46,67 @@ static int32_t frame_room(const struct conn *c)
     return (int32_t)MIN(cap, (size_t)c->want) - c->got;
 }
 
-/* at_hand: bytes of the frame that have arrived. */
-static void frame_reserve(struct conn *c, size_t at_hand)
+size_t conn_input_bytes(const struct conn *c)
+{
+    return (c->in != NULL ? c->in->cap : c->part.cap) + c->held.cap;
+}
+
+size_t conn_input_wanted(const struct conn *c)
+{
+    return (size_t)(c->want - c->got);
+}
+
+/* False: not now. */
+static bool frame_may_take(struct conn *c, size_t n)
+{
+    c->starved = c->ops->may_take != NULL && !c->ops->may_take(c, n);
+    return !c->starved;
+}
+
+static bool frame_failed(struct conn *c)
+{
+    conn_fail(c, "there is no memory for a frame of %d bytes", c->want);
+    return false;
+}
+
+/* at_hand: bytes of the frame that have arrived. False: it must wait, or c failed. */
+static bool frame_reserve(struct conn *c, size_t at_hand)
 {
     size_t want = (size_t)c->want;
+    bool whole = want <= SMALL_FRAME_BYTES || at_hand >= want;
+    size_t first = whole ? want : MIN(want, MAX((size_t)SMALL_FRAME_BYTES, 2 * at_hand));
+    if (want > SMALL_FRAME_BYTES && !frame_may_take(c, first))
+        return false;
     if (want >= LOOP_CACHE_MIN_BYTES)
         c->in = loop_cache_get(c->lp, want);
-    if (c->in == NULL && (want <= SMALL_FRAME_BYTES || at_hand >= want))
-        c->in = rcbuf_new(want);
-    if (c->in == NULL)
-        bytebuf_room(&c->part, MIN(want, MAX((size_t)SMALL_FRAME_BYTES, 2 * at_hand)));
+    if (c->in == NULL && whole)
+        c->in = rcbuf_try_new(want);
+    return c->in != NULL || (!whole && bytebuf_try_room(&c->part, first)) || frame_failed(c);
 }
 
-static void frame_grow(struct conn *c)
+static bool frame_grow(struct conn *c)
 {
     if (c->in != NULL || frame_room(c) > 0 || c->got == c->want)
-        return;
+        return true;
+    size_t more = (size_t)MIN(c->want - c->got, c->got);
+    if (!frame_may_take(c, more))
+        return false;
     c->part.n = (size_t)c->got;
-    bytebuf_room(&c->part, (size_t)MIN(c->want - c->got, c->got));
+    return bytebuf_try_room(&c->part, more) || frame_failed(c);
 }
 
-static void frame_add(struct conn *c, const uint8_t *p, size_t n)
+/* Returns how many of the bytes were taken. */
+static size_t frame_add(struct conn *c, const uint8_t *p, size_t n)
 {
-    while (n > 0) {
-        frame_grow(c);
-        size_t k = MIN(n, (size_t)frame_room(c));
+    size_t left = n;
+    while (left > 0 && frame_grow(c)) {
+        size_t k = MIN(left, (size_t)frame_room(c));
         memcpy(frame_bytes(c) + c->got, p, k);
         c->got += (int32_t)k;
         p += k;
-        n -= k;
+        left -= k;
     }
+    return n - left;
 }
 
 static void frame_deliver(struct conn *c)
@@ -120,10 +153,10 @@ static size_t feed_head(struct conn *c, const uint8_t *p, size_t n)
 static size_t feed_body(struct conn *c, const uint8_t *p, size_t n)
 {
     size_t k = MIN(n, (size_t)(c->want - c->got));
-    if (c->got == 0)
-        frame_reserve(c, k);
-    frame_add(c, p, k);
-    if (c->got == c->want)
+    if (c->got == 0 && !frame_reserve(c, k))
+        return 0;
+    k = frame_add(c, p, k);
+    if (conn_is_open(c) && c->got == c->want)
         frame_deliver(c);
     return k;
 }
@@ -131,7 +164,7 @@ static size_t feed_body(struct conn *c, const uint8_t *p, size_t n)
 static void conn_feed(struct conn *c, const uint8_t *p, size_t n)
 {
     while (n > 0 && conn_is_open(c)) {
-        if (c->paused) {
+        if (!conn_reads(c)) {
             bytebuf_add(&c->held, p, n);
             return;
         }
@@ -171,7 +204,11 @@ static size_t conn_read_some(struct conn *c)
     int n_iov = 0;
     size_t direct = 0;
     if (c->got > 0) {
-        frame_grow(c);
+        if (!frame_grow(c)) {
+            if (c->starved)
+                conn_update_events(c);
+            return 0;
+        }
         direct = (size_t)frame_room(c);
         iov[n_iov++] = (struct iovec){ frame_bytes(c) + c->got, direct };
     }
@@ -188,11 +225,14 @@ static size_t conn_read_some(struct conn *c)
         conn_on_eof(c);
         return 0;
     }
+    c->read_ms = loop_now_ms(c->lp);
     size_t into_frame = MIN((size_t)n, direct);
     c->got += (int32_t)into_frame;
     if (direct > 0 && c->got == c->want)
         frame_deliver(c);
     conn_feed(c, scratch, (size_t)n - into_frame);
+    if (c->starved && conn_is_open(c))
+        conn_update_events(c);
     size_t asked = direct + (n_iov == 2 || direct == 0 ? LOOP_SCRATCH_BYTES : 0);
     return (size_t)n == asked ? (size_t)n : 0;
 }
@@ -200,7 +240,7 @@ static size_t conn_read_some(struct conn *c)
 void conn_read(struct conn *c)
 {
     size_t done = 0;
-    while (done < READ_A_ROUND_BYTES && conn_is_open(c) && !c->paused) {
+    while (done < READ_A_ROUND_BYTES && conn_reads(c)) {
         size_t n = conn_read_some(c);
         if (n == 0)
             break;

@@ -36,6 +36,8 @@ struct conn {
     struct conn_limits limits;
     enum conn_state state; /* written by conn_move alone */
     bool paused;
+    bool starved; /* may_take said no: as if paused, until conn_retry */
+    bool busy;    /* see conn_set_busy */
     bool blocked; /* the socket took less than it was given: wait for EPOLLOUT */
 
     /* input: the size prefix, then the frame in `in` (cap is enough) or in `part` (grows as bytes come) */
@@ -49,11 +51,14 @@ struct conn {
 
     struct conn_piece *out; /* ring of out_cap, a power of two */
     uint32_t out_head, out_n, out_cap;
-    size_t out_bytes;
+    size_t out_bytes;  /* of all pieces */
+    size_t out_memory; /* of those that are memory */
 
     struct timer timer; /* the next moment at which a time-out may have passed */
     int64_t active_ms;  /* last frame begun or bytes sent */
     int64_t begun_ms;   /* when the frame in hand began */
+    int64_t read_ms;    /* when bytes came last */
+    int64_t sent_ms;    /* when bytes went out last, or output began to wait */
 
     struct deferred deferred;
     char *why;
@@ -63,6 +68,12 @@ struct conn {
 static inline bool conn_is_open(const struct conn *c)
 {
     return c->state == CONN_OPEN;
+}
+
+/* May bytes be taken from the socket now? */
+static inline bool conn_reads(const struct conn *c)
+{
+    return c->state == CONN_OPEN && !c->paused && !c->starved;
 }
 
 void conn_fail(struct conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -46,6 +46,9 @@ static void piece_push(struct conn *c, struct conn_piece piece)
     c->out_n++;
     *piece_at(c, c->out_n - 1) = piece;
     c->out_bytes += (size_t)piece.n;
+    c->out_memory += piece.b != NULL ? (size_t)piece.n : 0;
+    if (c->out_n == 1)
+        c->sent_ms = loop_now_ms(c->lp);
     if (c->state != CONN_CONNECTING)
         loop_defer(c->lp, &c->deferred);
 }
@@ -56,6 +59,7 @@ static void piece_pop(struct conn *c)
     c->out_head = (c->out_head + 1) & (c->out_cap - 1);
     c->out_n--;
     c->out_bytes -= (size_t)piece.n;
+    c->out_memory -= piece.b != NULL ? (size_t)piece.n : 0;
     rcbuf_unref(piece.b);
     if (piece.release != NULL)
         piece.release(piece.owner);
@@ -74,7 +78,7 @@ void conn_drop_output(struct conn *c)
 {
     while (c->out_n > 0)
         piece_pop(c);
-    KCHECK(c->out_bytes == 0);
+    KCHECK(c->out_bytes == 0 && c->out_memory == 0);
 }
 
 static bool takes_output(const struct conn *c)
@@ -106,6 +110,11 @@ size_t conn_output_bytes(const struct conn *c)
     return c->out_bytes;
 }
 
+size_t conn_output_memory(const struct conn *c)
+{
+    return c->out_memory;
+}
+
 /* ---- sending ---- */
 static void pieces_advance(struct conn *c, size_t n)
 {
@@ -115,6 +124,7 @@ static void pieces_advance(struct conn *c, size_t n)
         piece->at += (int64_t)k;
         piece->n -= (int64_t)k;
         c->out_bytes -= k;
+        c->out_memory -= piece->b != NULL ? k : 0;
         n -= k;
         if (piece->n == 0)
             piece_pop(c);
@@ -189,8 +199,10 @@ void conn_write(struct conn *c)
     if (c->w.fd < 0)
         return; /* it failed */
     if (done > 0)
-        c->active_ms = loop_now_ms(c->lp);
+        c->active_ms = c->sent_ms = loop_now_ms(c->lp);
     conn_update_events(c);
+    if (c->blocked)
+        conn_arm_timer(c);
     if (c->out_n == 0)
         conn_on_drained(c);
     else if (!c->blocked)

@@ -227,6 +227,11 @@ void timer_set(struct loop *lp, struct timer *t, int64_t due_ms)
         heap_sift_up(lp, (size_t)t->heap_index);
 }
 
+void timer_set_in(struct loop *lp, struct timer *t, int64_t in_ms)
+{
+    timer_set(lp, t, time_add(lp->now_ms, MAX(in_ms, 0)));
+}
+
 void timer_clear(struct loop *lp, struct timer *t)
 {
     size_t i = (size_t)t->heap_index;

@@ -40,6 +40,8 @@ struct timer {
 };
 void timer_set(struct loop *lp, struct timer *t, int64_t due_ms); /* sets or moves it */
 void timer_clear(struct loop *lp, struct timer *t);               /* fine when it is not set */
+/* in_ms from now; negative is at once, and what no clock reaches is never. */
+void timer_set_in(struct loop *lp, struct timer *t, int64_t in_ms);
 static inline bool timer_is_set(const struct timer *t)
 {
     return t->heap_index != 0;

@@ -115,7 +115,10 @@ SYSTEM_TESTS += \
     %D%/342-committed-positions.t \
     %D%/343-fetch-sessions.t \
     %D%/360-answers-have-a-limit.t \
+    %D%/361-memory-of-many-clients.t \
+    %D%/362-clients-that-do-not-read.t \
     %D%/363-descriptors-run-out.t \
+    %D%/364-memory-runs-out.t \
     %D%/370-corruptions.t \
     %D%/380-data-of-earlier-versions.t \
     %D%/350-the-longest-names.t \

@@ -33,6 +33,11 @@ UNIT_TESTS += %D%/test_settings %D%/test_admin
 %C%_test_admin_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_admin_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/test_extremes
+%C%_test_extremes_SOURCES = %D%/test_extremes.c %D%/rig.c %D%/rig.h
+%C%_test_extremes_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_extremes_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
 # Requests of every kind.
 UNIT_TESTS += %D%/test_any_request
 %C%_test_any_request_SOURCES = %D%/test_any_request.c %D%/request_maker.c %D%/request_maker.h %D%/rig.c %D%/rig.h

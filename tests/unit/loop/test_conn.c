@@ -24,6 +24,8 @@ struct fixture {
     int n_frames;
     int closed, drained, connected, released;
     char why[256];
+    size_t room; /* what may_take has left to give */
+    int refused;
     bool echo, keep_nothing, close_on_frame, pause_on_frame;
 };
 
@@ -66,12 +68,22 @@ static void on_release(void *owner)
     ((struct fixture *)owner)->released++;
 }
 
-static const struct conn_ops ops = { on_frame, on_closed, on_drained, on_connected };
+static bool on_may_take(struct conn *c, size_t n)
+{
+    struct fixture *f = conn_user(c);
+    bool ok = f->room >= n;
+    f->refused += !ok;
+    f->room -= ok ? n : 0;
+    return ok;
+}
+
+static const struct conn_ops ops = { on_frame, on_closed, on_drained, on_connected, on_may_take };
 static const struct conn_limits limits = { .frame_max = 100 * 1024 * 1024, .sndbuf = -1, .rcvbuf = -1 };
 
 static struct fixture *fixture_new(const struct conn_limits *l)
 {
     struct fixture *f = xcalloc(1, sizeof *f);
+    f->room = SIZE_MAX;
     int sv[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
     f->lp = loop_new();
@@ -389,6 +401,122 @@ static void an_idle_connection_times_out(void **state)
     teardown(&s);
 }
 
+/* What it may not have memory for stays in the socket; small frames are read all the same. */
+static void a_frame_waits_until_it_may_take_memory(void **state)
+{
+    struct fixture *f = *state;
+    enum { SIZE = 300 * 1000, FIRST = 100 * 1000 };
+    uint8_t *data = pattern_new(SIZE, 3), head[4];
+    f->room = 0;
+    peer_write_frame(f, "small", 5);
+    while (f->n_frames == 0)
+        loop_run_once(f->lp, -1);
+    assert_int_equal(f->refused, 0);
+
+    put_be32(head, SIZE);
+    peer_write(f, head, 4);
+    peer_write(f, data, FIRST);
+    while (f->refused == 0)
+        loop_run_once(f->lp, -1);
+    assert_true(conn_input_bytes(f->c) <= 128 * 1024);
+    for (int i = 0; i < 10; i++)
+        loop_run_once(f->lp, 0);
+    assert_int_equal(f->refused, 1); /* it does not spin */
+    assert_int_equal(conn_stalled_ms(f->c), 0);
+
+    f->room = SIZE_MAX;
+    conn_retry(f->c);
+    peer_write(f, data + FIRST, SIZE - FIRST);
+    while (f->n_frames == 1)
+        loop_run_once(f->lp, -1);
+    assert_int_equal(f->frames[1]->n, SIZE);
+    assert_memory_equal(f->frames[1]->p, data, SIZE);
+    free(data);
+}
+
+static void memory_that_ends_in_the_middle_of_a_frame_stops_it_there(void **state)
+{
+    struct fixture *f = *state;
+    enum { SIZE = 1 << 20 };
+    uint8_t *data = pattern_new(SIZE, 5), head[4];
+    f->room = 100 * 1000;
+    put_be32(head, SIZE);
+    peer_write(f, head, 4);
+    size_t sent = 0;
+    while (f->refused == 0) {
+        ssize_t n = send(f->peer, data + sent, SIZE - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent += n > 0 ? (size_t)n : 0;
+        loop_run_once(f->lp, 0);
+    }
+    assert_true(conn_input_bytes(f->c) <= 300 * 1000);
+    f->room = SIZE_MAX;
+    conn_retry(f->c);
+    peer_write(f, data + sent, SIZE - sent);
+    while (f->n_frames == 0)
+        loop_run_once(f->lp, -1);
+    assert_memory_equal(f->frames[0]->p, data, SIZE);
+    free(data);
+}
+
+static void a_peer_that_takes_nothing_of_its_output_times_out(void **state)
+{
+    (void)state;
+    struct conn_limits l = limits;
+    l.idle_ms = 20;
+    struct fixture *f = fixture_new(&l);
+    struct rcbuf *b = rcbuf_new(4 << 20);
+    b->n = b->cap;
+    memset(b->p, 'x', b->n);
+    conn_send(f->c, b, 0, b->n);
+    rcbuf_unref(b);
+    conn_pause(f->c); /* as a session does whose client does not read */
+    run_until_closed(f);
+    assert_string_equal(f->why, "the peer took nothing of what waits for it for 20 ms");
+    void *s = f;
+    teardown(&s);
+}
+
+static void on_later(struct timer *t)
+{
+    t->due_ms = -1;
+}
+
+static void a_busy_connection_is_not_idle(void **state)
+{
+    (void)state;
+    struct conn_limits l = limits;
+    l.idle_ms = 20;
+    struct fixture *f = fixture_new(&l);
+    struct timer later = { .cb = on_later };
+    conn_set_busy(f->c, true);
+    timer_set(f->lp, &later, loop_now_ms(f->lp) + 5 * l.idle_ms);
+    while (later.due_ms >= 0)
+        loop_run_once(f->lp, -1);
+    assert_int_equal(f->closed, 0);
+    conn_set_busy(f->c, false);
+    run_until_closed(f);
+    assert_string_equal(f->why, "idle for 20 ms");
+    void *s = f;
+    teardown(&s);
+}
+
+static void the_longest_time_outs_are_never(void **state)
+{
+    (void)state;
+    struct conn_limits l = limits;
+    l.idle_ms = l.half_frame_ms = INT64_MAX;
+    struct fixture *f = fixture_new(&l);
+    peer_write(f, "\0\0\0\1", 4);
+    for (int i = 0; i < 5; i++)
+        loop_run_once(f->lp, 0);
+    assert_int_equal(f->closed, 0);
+    peer_write(f, "x", 1);
+    while (f->n_frames == 0)
+        loop_run_once(f->lp, -1);
+    void *s = f;
+    teardown(&s);
+}
+
 /* ---- the way out ---- */
 static void memory_and_files_go_out_in_order(void **state)
 {
@@ -585,6 +713,11 @@ int main(void)
         T(the_death_of_the_peer_is_seen_while_paused),
         cmocka_unit_test(a_half_frame_times_out),
         cmocka_unit_test(an_idle_connection_times_out),
+        T(a_frame_waits_until_it_may_take_memory),
+        T(memory_that_ends_in_the_middle_of_a_frame_stops_it_there),
+        cmocka_unit_test(a_peer_that_takes_nothing_of_its_output_times_out),
+        cmocka_unit_test(a_busy_connection_is_not_idle),
+        cmocka_unit_test(the_longest_time_outs_are_never),
         T(memory_and_files_go_out_in_order),
         T(a_thousand_small_sends_all_go_out),
         T(a_file_that_shrank_closes_the_connection),

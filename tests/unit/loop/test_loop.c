@@ -54,6 +54,21 @@ static void timers_run_in_the_order_of_their_due_times(void **state)
         assert_int_equal(order[i], i);
 }
 
+static void a_timer_at_the_end_of_time_never_runs(void **state)
+{
+    struct loop *lp = *state;
+    int order[4], n = 0;
+    struct ticker never = { .t.cb = tick, .order = order, .n = &n, .id = 1 };
+    struct ticker now = { .t.cb = tick, .order = order, .n = &n, .id = 2 };
+    timer_set_in(lp, &never.t, INT64_MAX);
+    timer_set_in(lp, &now.t, -5);
+    assert_int_equal(never.t.due_ms, INT64_MAX);
+    loop_run_once(lp, 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(order[0], 2);
+    timer_clear(lp, &never.t);
+}
+
 static void a_moved_timer_runs_once_at_its_new_time(void **state)
 {
     struct loop *lp = *state;
@@ -306,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(timers_run_in_the_order_of_their_due_times),
+        T(a_timer_at_the_end_of_time_never_runs),
         T(a_moved_timer_runs_once_at_its_new_time),
         T(a_timer_cleared_by_an_earlier_one_does_not_run),
         T(a_round_waits_for_the_next_timer_and_no_longer),
