@@ -9,6 +9,8 @@
 #include "daemon/replica/partition.h"
 #include "lib/store/producers.h"
 
+enum { ANSWER_BYTES = 1024 * 1024 }; /* some ten thousand producers: what the budget of all clients is asked for before */
+
 struct listing {
     struct request *r;
     struct describe_producers_response_partitions *out;
@@ -91,5 +93,5 @@ static const void *answer(struct request *r, const char **ret_why)
 
 void handle_describe_producers(struct request *r)
 {
-    request_answer_on_worker(r, answer);
+    request_answer_on_worker(r, ANSWER_BYTES, answer);
 }

@@ -45,7 +45,7 @@ static inline void group_answer(struct request *r, bool is_long, request_answere
     const char *why = NULL;
 
     if (is_long) {
-        request_answer_on_worker(r, answer);
+        request_answer_on_worker(r, GROUP_ON_LOOP_BYTES, answer);
         return;
     }
     const void *rsp = answer(r, &why);

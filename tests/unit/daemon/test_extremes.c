@@ -38,6 +38,12 @@ static bool is_number(const struct conf_key *k)
     return k->type == CONF_INT || k->type == CONF_LONG || k->type == CONF_DOUBLE;
 }
 
+/* A setting of Kafka's that klog knows one value of refuses its ends, and says so. */
+static bool takes_one_value(const struct conf_key *k)
+{
+    return strncmp(k->doc, "Kafka's; only this value", 24) == 0;
+}
+
 static void value_text(const struct conf_key *k, bool largest, char *ret, size_t size)
 {
     double v = largest ? k->max : k->min;
@@ -103,14 +109,15 @@ static void every_topic_key_works_at_its_ends(void **state)
     rig_start(&g, NULL);
     for (size_t i = 0; i < 2 * topic_config_table.n; i++) {
         const struct conf_key *k = &topic_config_table.keys[i / 2];
-        if (!is_number(k))
+        if (!is_number(k) || takes_one_value(k))
             continue;
         char value[32];
         value_text(k, i % 2 == 1, value, sizeof value);
         bool flushes = strncmp(k->name, "flush.", 6) == 0;
         const char *other = strcmp(k->name, "flush.ms") == 0 ? "flush.messages" : "flush.ms";
         const char *const entries[] = { k->name, value, flushes ? "flush.policy" : NULL, "interval", other, "1", NULL };
-        rig_create_topic(&g, "x", 1, entries);
+        const char *const index[] = { k->name, value, "segment.bytes", "1024", NULL }; /* what the smallest has room for */
+        rig_create_topic(&g, "x", 1, strcmp(k->name, "segment.index.bytes") == 0 ? index : entries);
         use(&g, k->name, value);
         rig_delete_topic(&g, "x");
     }
