@@ -66,12 +66,16 @@ struct root_listing {
     struct dir_list *list;
 };
 
-/* Kafka's own topics (__consumer_offsets) can be entered, but crawlers are not led into them. */
+bool dir_lists_topic(const struct client_topic *ct)
+{
+    return ct->err != KERR_UNKNOWN_TOPIC_OR_PARTITION && !ct->internal && topic_name_ok(ct->name) &&
+           strcmp(ct->name, ".status") != 0;
+}
+
 static void list_topic(void *arg, const struct client_topic *ct)
 {
     struct root_listing *r = arg;
-    if (ct->err == KERR_UNKNOWN_TOPIC_OR_PARTITION || ct->internal || !topic_name_ok(ct->name) ||
-        strcmp(ct->name, ".status") == 0)
+    if (!dir_lists_topic(ct))
         return;
     dir_add(r->list, xstrdup(ct->name), NODE_TOPIC, -1, topic_of(r->mount, ct));
 }
@@ -188,6 +192,8 @@ static void on_dir_groups(struct groups_list *l, int rc)
 {
     struct dir_op *op = container_of(l, struct dir_op, groups);
     struct dir_list *d = rc == 0 ? dir_list_new(op->h->node) : NULL;
+    if (rc == 0)
+        dir_saw_groups(op->r.mount, op->h->node, l);
     for (size_t i = 0; i < l->n; i++) {
         if (rc == 0)
             dir_add(d, l->names[i], NODE_GROUP, -1, NULL);
@@ -202,8 +208,10 @@ static void on_dir_positions(struct group_ask *a, int rc, const struct position 
 {
     struct dir_op *op = container_of(a, struct dir_op, ask);
     struct dir_list *d = rc == 0 ? dir_list_new(op->h->node) : NULL;
-    if (rc == 0)
+    if (rc == 0) {
         dir_add(d, xstrdup(".status"), NODE_GROUP_STATUS, -1, NULL);
+        dir_saw(op->h->node, dir_positions_hash(p, n));
+    }
     for (size_t i = 0; i < n; i++) {
         if (p[i].offset >= 0)
             dir_add(d, xasprintf("p%" PRId32, p[i].partition), NODE_POSITION, p[i].partition, NULL);
@@ -223,7 +231,7 @@ static void on_dir_metadata(struct topics_wait *w, int rc)
     } else if (dir->kind == NODE_GROUPS) {
         op->groups = (struct groups_list){ .topic = dir->topic->name, .n_partitions = partitions };
         op->groups.cb = on_dir_groups;
-        groups_list(m, &op->groups);
+        dir_list_groups(m, dir, &op->groups);
     } else if (dir->kind == NODE_GROUP) {
         op->ask = (struct group_ask){ .group = dir->view.group, .topic = dir->topic->name, .n = partitions };
         op->ask.cb = on_dir_positions;

@@ -70,6 +70,7 @@ static void group_reply_made(struct group_op *op)
     struct node *n =
         node_get(m, op->parent, op->name, op->only < 0 ? NODE_GROUP : NODE_POSITION, NULL, &view, op->only);
     fuse_req_t req = request_take(&op->r);
+    dir_added(op->parent, dir_entry_hash(op->name, NULL));
     if (n->page != NULL)
         page_touch(n->page);
     if (req != NULL && op->opens)
@@ -186,6 +187,8 @@ static void on_deleted(struct client_call *call, int rc, enum kerr err, int16_t 
     if (rc == 0 && (err = deleted_error(response)) != KERR_NONE)
         rc = -kerr_errno(err);
     int errno_of = group_errno(rc, rc == 0 ? KERR_NONE : err);
+    if (errno_of == 0)
+        dir_removed(op->parent, dir_entry_hash(op->name, NULL));
     group_op_end(op, group_linger(op, errno_of));
 }
 

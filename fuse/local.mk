@@ -16,7 +16,7 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/request.c %D%/request.h
 %C%_libklogfs_a_SOURCES += %D%/node.c %D%/node.h
 %C%_libklogfs_a_SOURCES += %D%/topics.c %D%/topics.h %D%/limits.c
-%C%_libklogfs_a_SOURCES += %D%/dir.c %D%/dir.h %D%/lookup.c
+%C%_libklogfs_a_SOURCES += %D%/dir.c %D%/dir.h %D%/dir_attr.c %D%/lookup.c
 %C%_libklogfs_a_SOURCES += %D%/admin.c %D%/admin.h
 
 # files

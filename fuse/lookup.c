@@ -94,6 +94,13 @@ static bool lookup_lingers(struct lookup *l)
     return n != NULL && node_lingers(l->mount, n);
 }
 
+static void lookup_group(struct lookup *l, uint64_t entries)
+{
+    struct node *n = node_get(l->mount, l->parent, l->name, NODE_GROUP, NULL, &l->view, -1);
+    dir_saw(n, entries);
+    lookup_end(l, 0, n);
+}
+
 /* G1 of groups.h; and a position is there when it is one. */
 static void on_lookup_positions(struct group_ask *a, int rc, const struct position *p, size_t n)
 {
@@ -105,8 +112,10 @@ static void on_lookup_positions(struct group_ask *a, int rc, const struct positi
         lookup_end(l, rc, NULL);
     else if (!any && !(l->partition < 0 && lookup_lingers(l)))
         lookup_end(l, -ENOENT, NULL);
+    else if (l->partition < 0)
+        lookup_group(l, dir_positions_hash(p, n));
     else
-        lookup_found(l, l->partition < 0 ? NODE_GROUP : NODE_POSITION, NULL, l->partition);
+        lookup_found(l, NODE_POSITION, NULL, l->partition);
 }
 
 static void lookup_positions(struct lookup *l, int32_t first, int32_t n)
@@ -230,6 +239,7 @@ static void entry_fill_partition(struct mount *m, struct node *n, struct fuse_en
 
 void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
 {
+    dir_saw_metadata(m, n);
     *ret = (struct fuse_entry_param){ .ino = n->id, .entry_timeout = ENTRY_VALID_S };
     if (n->kind == NODE_GROUP || n->kind == NODE_POSITION) /* any Kafka client may make or delete them */
         ret->entry_timeout = 0;
@@ -241,7 +251,7 @@ void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
         node_fill_stat(m, n, &ret->attr);
     if (n->page != NULL)
         ret->attr.st_size = (off_t)page_size(n->page);
-    if (node_is_dir(n))
+    if (node_is_dir(n) && n->kind != NODE_GROUPS) /* whose names are asked for by getattr */
         ret->attr_timeout = ENTRY_VALID_S;
 }
 

@@ -13,6 +13,7 @@
 #include "fuse/topics.h"
 #include "fuse/watch.h"
 #include "lib/base/check.h"
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
 #define DIR_BYTES 4096
@@ -29,26 +30,29 @@ static char *path_of(const struct node *parent, const char *name, const struct t
     return xasprintf("/%s:%s", name, id);
 }
 
-/* FNV-1a over the cluster's id, the path and where its text begins, mixed once more since close names differ only in
- * the last bits. */
-static uint64_t hash_text(uint64_t h, const char *s)
+uint64_t hash_text(uint64_t h, const char *s)
 {
     for (; *s != '\0'; s++)
         h = (h ^ (uint8_t)*s) * 0x100000001b3;
     return h;
 }
 
+uint64_t hash_stir(uint64_t h)
+{
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93;
+    return h ^ h >> 32;
+}
+
+/* Of the cluster's id, the path and where its text begins. */
 static uint64_t hash_path(const struct mount *m, const char *path, int64_t begin)
 {
     const char *cluster = client_cluster_id(m->client);
     char number[24] = "";
     if (begin > 0)
         snprintf(number, sizeof number, "@%" PRId64, begin);
-    uint64_t h = hash_text(0xcbf29ce484222325, cluster == NULL ? "" : cluster);
-    h = hash_text(hash_text(h, path), number);
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93;
-    h ^= h >> 32;
+    uint64_t h = hash_text(HASH_START, cluster == NULL ? "" : cluster);
+    h = hash_stir(hash_text(hash_text(h, path), number));
     return h <= FUSE_ROOT_ID ? h + 2 : h;
 }
 
@@ -92,6 +96,7 @@ static struct node *node_new(struct mount *m, const char *path, enum node_kind k
     n->kind = kind;
     n->partition = -1;
     n->refs = 1;
+    n->changed_wall_ms = clock_wall_ms();
     while (node_by_id(m, id) != NULL)
         id++;
     n->id = id;
@@ -285,7 +290,8 @@ void node_fill_stat(const struct mount *m, const struct node *n, struct stat *re
         ret->st_size = DIR_BYTES;
         ret->st_blocks = DIR_BYTES / 512;
     }
-    ret->st_mtim.tv_sec = m->started_wall_ms / 1000;
-    ret->st_mtim.tv_nsec = m->started_wall_ms % 1000 * 1000000;
+    int64_t ms = node_is_dir(n) || n->page != NULL ? n->changed_wall_ms : m->started_wall_ms;
+    ret->st_mtim.tv_sec = ms / 1000;
+    ret->st_mtim.tv_nsec = ms % 1000 * 1000000;
     ret->st_atim = ret->st_ctim = ret->st_mtim;
 }

@@ -57,8 +57,17 @@ struct node {
     int64_t kept_until_ms;   /* the kernel keeps the name of a partition until then (X5 of ptext.h) */
     bool asked_again;        /* and was told to look it up anew */
     int64_t emptied_ms;      /* a group: when its last positions were removed by name here; 0 never */
+    int64_t changed_wall_ms; /* a page or a directory: when what it says, or the names in it, changed as far as was seen */
+    uint64_t entries;        /* a directory: what names there are, as a number (dir_attr.c); 0: never seen */
+    int64_t listed_ms;       /* .groups: when it was last asked what groups there are, on the loop's clock; 0: never */
+    int64_t listing_ms;      /* and how long that took */
     char path[]; /* "/orders/follow/p0"; the key holds topic ids instead of names */
 };
+
+/* FNV-1a of s behind what h stands for, and a last stir: close names differ only in the last bits. */
+#define HASH_START 0xcbf29ce484222325
+uint64_t hash_text(uint64_t h, const char *s);
+uint64_t hash_stir(uint64_t h);
 
 struct node_table {
     struct node *by_id, *by_path;
@@ -104,7 +113,7 @@ static inline enum node_kind node_kind_of_partition(const struct view *v)
 /* What programs are told to read and write at once: one request of the kernel, and for appends one flush of
  * the broker, takes that much. */
 #define NODE_BLOCK_SIZE (1024 * 1024)
-/* Everything of st but size, blocks and times of files that have their own. */
+/* Everything of st but the size of files, and the times of partitions. */
 void node_fill_stat(const struct mount *m, const struct node *n, struct stat *ret);
 
 #endif

@@ -177,17 +177,11 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     struct mount *m = mount_of(req);
     struct node *n = node_find(m, ino);
-    struct stat st;
     (void)fi;
-    if (!node_is_dir(n)) {
-        file_ops_of(n)->getattr(m, n, req);
-        return;
-    }
-    node_fill_stat(m, n, &st);
-    if (n->topic != NULL && n->topic->gone)
-        fuse_reply_err(req, ESTALE);
+    if (node_is_dir(n))
+        dir_getattr(m, n, req);
     else
-        fuse_reply_attr(req, &st, ENTRY_VALID_S);
+        file_ops_of(n)->getattr(m, n, req);
 }
 
 /* Owner, group and mode are the mount's: setting them to what they are is fine. */

@@ -22,9 +22,9 @@ LIST_HEAD(page_wait_list, page_wait);
 struct page {
     struct mount *mount;
     struct node *node;
-    struct rcbuf *text;            /* NULL: never made */
-    int64_t made_ms, made_wall_ms; /* 0: to be made anew */
-    bool making, outdated;         /* outdated: it changed while it was being made */
+    struct rcbuf *text;    /* NULL: never made */
+    int64_t made_ms;       /* 0: to be made anew */
+    bool making, outdated; /* outdated: it changed while it was being made */
     struct page_wait_list waiting; /* for what is being made */
     struct page_wait_list next;    /* for what is made after it: they came when it had begun */
 };
@@ -40,7 +40,6 @@ struct page *page_new(struct mount *m, struct node *n)
     struct page *p = xcalloc(1, sizeof *p);
     p->mount = m;
     p->node = n;
-    p->made_wall_ms = m->started_wall_ms;
     LIST_INIT(&p->waiting);
     LIST_INIT(&p->next);
     return p;
@@ -84,7 +83,7 @@ void page_expire(struct page *p)
 void page_touch(struct page *p)
 {
     page_expire(p);
-    p->made_wall_ms = clock_wall_ms();
+    p->node->changed_wall_ms = clock_wall_ms();
 }
 
 static void page_make(struct page *p)
@@ -108,18 +107,16 @@ static void page_make(struct page *p)
     }
 }
 
-/* Tables are as old as their making; a position is as old as its last move that was seen. */
+/* A text is as old as the last change that was seen, however often it is made. */
 static bool page_is_news(const struct page *p, const struct bytebuf *text)
 {
-    if (p->node->kind != NODE_POSITION)
-        return true;
-    return p->text != NULL && (p->text->n != text->n || memcmp(p->text->p, text->p, text->n) != 0);
+    return p->text == NULL || p->text->n != text->n || (text->n > 0 && memcmp(p->text->p, text->p, text->n) != 0);
 }
 
 static void page_keep(struct page *p, struct bytebuf *text)
 {
     if (page_is_news(p, text))
-        p->made_wall_ms = clock_wall_ms();
+        p->node->changed_wall_ms = clock_wall_ms();
     rcbuf_unref(p->text);
     p->text = rcbuf_take(text);
     p->made_ms = loop_now_ms(p->mount->loop);
@@ -215,8 +212,6 @@ static void page_reply_attr(struct page_op *op)
     node_fill_stat(op->r.mount, op->n, &st);
     st.st_size = (off_t)page_size(p);
     st.st_blocks = (st.st_size + 511) / 512;
-    st.st_mtim.tv_sec = p->made_wall_ms / 1000;
-    st.st_mtim.tv_nsec = p->made_wall_ms % 1000 * 1000000;
     request_attr(&op->r, &st, 0);
 }
 

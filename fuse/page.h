@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small texts that are made when somebody looks: .status, .config and positions of groups. Each open has it
- * made anew, so nobody reads what was before; a size may be a second old (a position's never). Loop's thread.
+ * made anew, so nobody reads what was before; a size may be a second old (a position's never). Its time is when the text last became another.
+ * Loop's thread.
  */
 #ifndef KLOG_FUSE_PAGE_H
 #define KLOG_FUSE_PAGE_H
