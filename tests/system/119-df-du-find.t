@@ -18,7 +18,7 @@ eq "size" 168894 "$size"
 eq "blocks" "$(((size + unit - 1) / unit))" "$stblocks"
 eq "kind" "regular file" "$kind"
 eq "du of the file" 168894 "$(du -b "$P" | cut -f1)"
-eq "find" "$P" "$(find "$M" -type f -size +1k)"
+eq "find" "$P" "$(find "$M" -type f -size +100k)"
 eq "directories" "$M
 $M/t1" "$(find "$M" -type d -not -path '*/.*' | sort)"
 [ "$(stat -c %h "$M/t1")" -ge 2 ] || fail "links of a directory"
