@@ -61,7 +61,7 @@ static enum kerr tell_text(struct partition *pt, struct klog_stat_response_parti
     return rc < 0 ? kerr_of_errno(-rc) : KERR_NONE;
 }
 
-static void part_tell(struct stat_part *p, struct klog_stat_response_partitions *out)
+static void part_tell_now(struct stat_part *p, struct klog_stat_response_partitions *out)
 {
     *out = (struct klog_stat_response_partitions){
         .index = p->q->index,
@@ -86,6 +86,25 @@ static void part_tell(struct stat_part *p, struct klog_stat_response_partitions 
     out->size_bytes = ends.size_bytes;
     out->newest_timestamp = ends.newest_timestamp;
     out->error_code = (int16_t)tell_text(p->pt, out);
+}
+
+/* Records may be deleted between the look at the log's start and the look for its text. */
+static bool start_moved_on(const struct stat_part *p, const struct klog_stat_response_partitions *out)
+{
+    struct plog_ends ends;
+    if (out->error_code != KERR_OFFSET_OUT_OF_RANGE)
+        return false;
+    plog_ends(p->pt->log, &ends);
+    return ends.start_offset > out->start_offset;
+}
+
+static void part_tell(struct stat_part *p, struct klog_stat_response_partitions *out)
+{
+    part_tell_now(p, out);
+    while (start_moved_on(p, out)) {
+        partition_view(p->pt, &p->view);
+        part_tell_now(p, out);
+    }
 }
 
 static void topic_tell(struct klog_stat *st, struct stat_part *parts, int32_t n, bool all,
