@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OffsetCommit: positions into the log, then into memory, then the answer. All positions of a request are one
- * batch, so they are kept together or not at all.
+ * batch, so they are kept together or not at all; how many that may be is limited, as in Kafka by the size of a batch.
  */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
@@ -10,6 +10,8 @@
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/utf16.h"
+
+enum { POSITIONS_MAX = 20000 }; /* of one request: as many as Kafka's batch of 1 MiB has room for */
 
 struct commit { /* in the waiter's arena */
     struct group_waiter *w;
@@ -196,9 +198,45 @@ static bool commit(struct request *r, const struct offset_commit_request *q, str
     return writing;
 }
 
+/* ---- too many ---- */
+
+static bool names_too_many(const struct offset_commit_request *q)
+{
+    return (size_t)q->n_topics + count_partitions(q) > POSITIONS_MAX;
+}
+
+/* On a worker: it names as many as were asked. */
+static const void *answer_too_many(struct request *r, const char **ret_why)
+{
+    const struct offset_commit_request *q = r->body;
+    struct offset_commit_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
+    (void)ret_why;
+
+    wire_defaults(&wire_offset_commit_response, rsp);
+    rsp->n_topics = q->n_topics;
+    rsp->topics = arena_array(&r->arena, (size_t)q->n_topics, sizeof *rsp->topics);
+    for (int32_t i = 0; i < q->n_topics; i++) {
+        const struct offset_commit_request_topics *t = &q->topics[i];
+        struct offset_commit_response_topics *out = &rsp->topics[i];
+        *out = (struct offset_commit_response_topics){ .name = t->name, .topic_id = t->topic_id };
+        out->n_partitions = t->n_partitions;
+        out->partitions = arena_array(&r->arena, (size_t)t->n_partitions, sizeof *out->partitions);
+        for (int32_t k = 0; k < t->n_partitions; k++)
+            out->partitions[k] = (struct offset_commit_response_partitions){
+                t->partitions[k].partition_index, KERR_INVALID_COMMIT_OFFSET_SIZE
+            };
+    }
+    return rsp;
+}
+
 void handle_offset_commit(struct request *r)
 {
     const struct offset_commit_request *q = r->body;
+
+    if (names_too_many(q)) {
+        request_answer_on_worker(r, 0, answer_too_many);
+        return;
+    }
     struct commit *c = unpack(r, q);
 
     c->w->response = &c->rsp;

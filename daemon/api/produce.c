@@ -5,7 +5,8 @@
  * acks=1 until flushed as the topic's policy says, acks=0 not at all (an error can then only be told by
  * closing the connection).
  *
- * On the session's loop. Errors are a partition's own; only acks outside -1..1 concern all of them.
+ * On the session's loop; a request that names many partitions in pieces, between which other connections get their turn.
+ * Errors are a partition's own; only acks outside -1..1 concern all of them.
  */
 #include "daemon/api/api.h"
 #include "daemon/broker.h"
@@ -20,6 +21,7 @@ struct produce_part {
 };
 
 enum {
+    PARTS_AT_ONCE = 1000, /* about 10 ms */
     RECORD_ERRORS_MAX = 1000, /* in a reply */
     /* A shorter wait would call timed out what is committed as soon as the disk has it, and clients would send it
      * again. */
@@ -35,6 +37,8 @@ struct produce {
     size_t n_open;                /* of these, not done yet */
     bool failed;                  /* some partition has an error */
     int32_t n_record_errors;      /* told so far */
+    int32_t at_topic, at_part;    /* of the request: what comes next */
+    struct task more;
     struct task wake;
     struct timer timeout;
 };
@@ -193,7 +197,7 @@ static size_t count_partitions(const struct produce_request *q)
     return n;
 }
 
-static void produce_all(struct produce *p, const struct produce_request *q)
+static void answer_begin(struct produce *p, const struct produce_request *q)
 {
     struct arena *a = &p->r->arena;
     p->rsp.n_responses = q->n_topic_data;
@@ -206,9 +210,24 @@ static void produce_all(struct produce *p, const struct produce_request *q)
         out->n_partition_responses = t->n_partition_data;
         out->partition_responses =
             arena_array(a, (size_t)t->n_partition_data, sizeof *out->partition_responses);
-        for (int32_t k = 0; k < t->n_partition_data; k++)
-            part_produce(p, t, &t->partition_data[k], &out->partition_responses[k]);
     }
+}
+
+/* False: there are more. */
+static bool produce_some(struct produce *p)
+{
+    const struct produce_request *q = p->r->body;
+    int32_t left = PARTS_AT_ONCE;
+    for (; p->at_topic < q->n_topic_data; p->at_topic++, p->at_part = 0) {
+        const struct produce_request_topic_data *t = &q->topic_data[p->at_topic];
+        for (; p->at_part < t->n_partition_data; p->at_part++) {
+            if (left-- == 0)
+                return false;
+            part_produce(p, t, &t->partition_data[p->at_part],
+                         &p->rsp.responses[p->at_topic].partition_responses[p->at_part]);
+        }
+    }
+    return true;
 }
 
 static const char *first_error(const struct produce *p)
@@ -324,6 +343,26 @@ static void produce_wait(struct produce *p, int32_t timeout_ms)
     timer_set_in(p->r->loop, &p->timeout, MAX(timeout_ms, TIMEOUT_MIN_MS));
 }
 
+static void produce_end(struct produce *p)
+{
+    const struct produce_request *q = p->r->body;
+    if (p->n_open == 0)
+        produce_answer(p);
+    else
+        produce_wait(p, q->timeout_ms);
+}
+
+static void on_more(struct task *t)
+{
+    struct produce *p = container_of(t, struct produce, more);
+    if (!produce_some(p)) {
+        loop_post(p->r->loop, &p->more);
+        return;
+    }
+    request_release(p->r);
+    produce_end(p);
+}
+
 void handle_produce(struct request *r)
 {
     const struct produce_request *q = r->body;
@@ -335,9 +374,12 @@ void handle_produce(struct request *r)
     p->timeout.cb = on_timeout;
     p->waiting = arena_array(&r->arena, count_partitions(q), sizeof *p->waiting);
     wire_defaults(&wire_produce_response, &p->rsp);
-    produce_all(p, q);
-    if (p->n_open == 0)
-        produce_answer(p);
-    else
-        produce_wait(p, q->timeout_ms);
+    answer_begin(p, q);
+    if (produce_some(p)) {
+        produce_end(p);
+        return;
+    }
+    p->more.cb = on_more;
+    request_hold(r);
+    loop_post(r->loop, &p->more);
 }

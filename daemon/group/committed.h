@@ -14,7 +14,7 @@
 
 struct committed_offset {
     char *topic;
-    struct uuid topic_id; /* of the topic that had this name then; zero: not known, it was read from the log */
+    struct uuid topic_id; /* of the topic that had this name then; zero: not known, the record in the log does not say */
     int32_t partition;
     int64_t offset;
     int32_t leader_epoch; /* -1 unknown */

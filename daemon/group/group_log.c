@@ -31,6 +31,16 @@ static void add_record(struct batch_builder *b, struct kstr key, struct kstr val
     batch_builder_add(b, now_ms, key, value, NULL, 0);
 }
 
+/* Version 3 of the value has no room for the topic's id, and version 4 is not known to all who read this topic: so a
+ * header has it, which they pass over. */
+static void add_position(struct batch_builder *b, struct kstr key, struct kstr value, const struct uuid *topic_id,
+                         int64_t now_ms)
+{
+    struct record_header h = { kstr_of(GROUP_LOG_TOPIC_ID), kstr_bytes(topic_id->b, sizeof topic_id->b) };
+
+    batch_builder_add(b, now_ms, key, value, &h, uuid_is_zero(topic_id) ? 0 : 1);
+}
+
 static struct kstr offset_key(const char *group, const char *topic, int32_t partition, struct wire_out *out)
 {
     struct offset_commit_key k = { .group = kstr_of(group), .topic = kstr_of(topic), .partition = partition };
@@ -52,7 +62,7 @@ void group_log_add_offset(struct batch_builder *b, const char *group, const stru
     v.expire_timestamp = o->expire_ms;
     int version = o->expire_ms >= 0 ? OFFSET_VALUE_EXPIRES : VALUE_VERSION;
     struct kstr k = offset_key(group, o->topic, o->partition, &key);
-    add_record(b, k, encode(&wire_offset_commit_value, version, &v, &value), now_ms);
+    add_position(b, k, encode(&wire_offset_commit_value, version, &v, &value), &o->topic_id, now_ms);
     wire_out_done(&key);
     wire_out_done(&value);
 }
@@ -151,6 +161,19 @@ static bool version_known(const struct wire_message *m, int version)
     return version >= m->min_version && version <= m->max_version;
 }
 
+/* Zero when no header says it, or not as it should. */
+static struct uuid header_topic_id(const struct record *rec)
+{
+    struct uuid id = { { 0 } };
+    struct slice rest = rec->headers;
+    struct kstr key, value;
+
+    while (record_header_next(&rest, &key, &value) == 1)
+        if (kstr_eqz(key, GROUP_LOG_TOPIC_ID) && value.n == sizeof id.b)
+            memcpy(id.b, value.p, sizeof id.b);
+    return id;
+}
+
 static const char *read_offset_value(const struct record *rec, struct arena *a, struct committed_offset *o)
 {
     struct offset_commit_value v;
@@ -160,6 +183,7 @@ static const char *read_offset_value(const struct record *rec, struct arena *a, 
     if (!version_known(&wire_offset_commit_value, version) ||
         wire_decode(&wire_offset_commit_value, version, rest, a, &v) != 0)
         return BAD_FORM;
+    o->topic_id = uuid_is_zero(&v.topic_id) ? header_topic_id(rec) : v.topic_id;
     o->offset = v.offset;
     o->leader_epoch = MAX(v.leader_epoch, -1);
     o->metadata = arena_dup(a, v.metadata.p, (size_t)MAX(v.metadata.n, 0));

@@ -2,6 +2,10 @@
 /*
  * Groups and offsets as records of __consumer_offsets, in Kafka's formats, so that any reader of that topic
  * understands them: offset keys version 1, group keys version 2, values version 3. Pure.
+ *
+ * A position belongs to a topic, not to its name: the topic's id goes along as a record header, 16 bytes, so that a
+ * coordinator that loads the log knows it again. Records without it (of others, of earlier versions, and of version 4, whose
+ * value has the id) are taken, too.
  */
 #ifndef KLOG_DAEMON_GROUP_LOG_H
 #define KLOG_DAEMON_GROUP_LOG_H
@@ -11,6 +15,8 @@
 #include "lib/record/build.h"
 #include "lib/record/iter.h"
 #include "lib/wire/wire.h"
+
+#define GROUP_LOG_TOPIC_ID "topic.id"
 
 /* ---- writing: one record each into the batch ---- */
 void group_log_add_offset(struct batch_builder *b, const char *group, const struct committed_offset *o,

@@ -191,6 +191,18 @@ void request_answer_on_worker(struct request *r, size_t bytes, request_answerer 
     workers_submit(r->broker->workers, &la->job);
 }
 
+void request_hold(struct request *r)
+{
+    KCHECK(r->cancel == NULL);
+    r->session->n_long++;
+}
+
+void request_release(struct request *r)
+{
+    r->session->n_long--;
+    session_released(r->session);
+}
+
 void request_reply_raw(struct request *r, struct bytebuf *body)
 {
     struct wire_out out = { 0 };

@@ -63,6 +63,12 @@ bool request_answer_room(struct request *r, size_t n);
 typedef const void *request_answerer(struct request *r, const char **ret_why);
 void request_answer_on_worker(struct request *r, size_t bytes, request_answerer *answer);
 
+/* A handler works a request off in pieces, a task each, so that a reactor's other connections are served in between: from
+ * hold to release nothing more is read of this client, so that its requests take effect in their order. The request has no
+ * cancel() meanwhile. */
+void request_hold(struct request *r);
+void request_release(struct request *r);
+
 /* Exactly one of these ends the request and frees it. Replies leave in request order, whatever the order of
  * these calls. */
 void request_reply(

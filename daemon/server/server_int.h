@@ -84,7 +84,7 @@ struct session {
     struct conn *conn;             /* NULL once the connection is gone */
     struct request_queue requests; /* in the order they came; answered ones wait for those before them */
     int32_t n_requests;
-    int32_t n_long;       /* of them, answers being made by workers: no more is read meanwhile */
+    int32_t n_long;       /* of them, made by workers or in pieces: no more is read meanwhile */
     size_t request_bytes; /* of their frames, what they were decoded to, answers that wait for their turn */
     size_t charged_bytes; /* what the budget has of it and of the connection's input and output */
     bool starved;         /* in reactor.starved */
@@ -104,6 +104,7 @@ void session_abort(struct session *s); /* close now */
 void session_ended(struct session *s, struct request *r);  /* r has its answer: send what can go, in order */
 void session_close(struct session *s, const char *why);    /* and one log line, unless why is NULL */
 void session_charge(struct session *s, struct request *r, size_t n); /* r takes n bytes more, about */
+void session_released(struct session *s); /* n_long is less */
 void session_forget(struct session *s, struct request *r); /* r leaves the queue and is freed */
 
 void session_evict(struct session *s, const char *why);    /* session_close; s may be gone then */

@@ -47,6 +47,12 @@ static void session_regulate(struct session *s)
         conn_resume(s->conn);
 }
 
+void session_released(struct session *s)
+{
+    if (s->busy == 0)
+        session_regulate(s);
+}
+
 /* ---- ends ---- */
 static void session_free_if_done(struct session *s)
 {

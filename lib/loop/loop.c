@@ -6,7 +6,8 @@
  * Everything is touched by the loop's thread alone, except what stands under "guarded by mu".
  * Invariants: a callback may delete any descriptor, timer or task, its own included; what was
  * deleted is not called any more, this round included. A round does a bounded amount of work:
- * what callbacks add to a queue waits for the next round.
+ * what callbacks add to a queue waits for the next round, and so do tasks when those before them took long, since
+ * descriptors and timers wait meanwhile.
  */
 #include "lib/loop/loop.h"
 
@@ -23,7 +24,10 @@
 #include "lib/base/mem.h"
 #include "lib/loop/loop_int.h"
 
-enum { EVENTS_MAX = 256 };
+enum {
+    EVENTS_MAX = 256,
+    TASKS_MS = 5, /* of a round: no further task is begun after that */
+};
 
 struct loop {
     int epfd;
@@ -300,9 +304,13 @@ static struct task *loop_take_task(struct loop *lp)
 
 static void loop_run_tasks(struct loop *lp, size_t at_most)
 {
+    int64_t until_ms = clock_mono_ms() + TASKS_MS;
     struct task *t;
-    while (at_most-- > 0 && (t = loop_take_task(lp)) != NULL)
+    while (at_most-- > 0 && (t = loop_take_task(lp)) != NULL) {
         t->cb(t);
+        if (clock_mono_ms() >= until_ms)
+            return;
+    }
 }
 
 /* ---- the end of the round ---- */
@@ -373,7 +381,8 @@ static bool loop_round(struct loop *lp, int timeout_ms)
 
     loop_run_fds(lp, MAX(n, 0));
     loop_run_timers(lp);
-    loop_run_tasks(lp, n_tasks);
+    if (n_tasks > 0)
+        loop_run_tasks(lp, n_tasks);
     loop_run_deferred(lp);
     loop_run_deferred(lp); /* what the first pass put off: a batch it built is sent in this round */
     return true;

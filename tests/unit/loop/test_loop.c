@@ -211,6 +211,26 @@ static void a_cancelled_task_does_not_run(void **state)
     assert_int_equal(b.calls, 0);
 }
 
+static void count_slowly(struct task *t)
+{
+    for (int64_t until_ms = clock_mono_ms() + 10; clock_mono_ms() < until_ms;)
+        continue;
+    count(t);
+}
+
+static void after_a_long_task_descriptors_and_timers_get_their_turn(void **state)
+{
+    struct loop *lp = *state;
+    struct counted slow[3] = { { .t.cb = count_slowly }, { .t.cb = count_slowly }, { .t.cb = count_slowly } };
+    for (int i = 0; i < 3; i++)
+        loop_post(lp, &slow[i].t);
+    for (int i = 1; i <= 3; i++) {
+        loop_run_once(lp, -1);
+        assert_int_equal(slow[0].calls + slow[1].calls + slow[2].calls, i);
+        assert_int_equal(slow[i - 1].calls, 1);
+    }
+}
+
 static void *post_from_a_thread(void *arg)
 {
     struct counted *c = arg;
@@ -329,6 +349,7 @@ int main(void)
         T(a_task_posted_twice_runs_once),
         T(a_task_that_posts_itself_runs_once_a_round),
         T(a_cancelled_task_does_not_run),
+        T(after_a_long_task_descriptors_and_timers_get_their_turn),
         T(a_post_from_another_thread_wakes_a_sleeping_loop),
         T(a_stop_from_another_thread_ends_the_run),
         T(jobs_run_on_workers_and_end_on_the_loop),

@@ -113,6 +113,35 @@ static void an_offset_with_a_retention_of_its_own_is_version_1(void **state)
     tape_done(&t);
 }
 
+static void an_offset_carries_its_topics_id_beside_version_3(void **state)
+{
+    (void)state;
+    struct tape t;
+    struct committed_offset o = an_offset;
+
+    memcpy(o.topic_id.b, "0123456789abcdef", sizeof o.topic_id.b);
+    tape_init(&t);
+    group_log_add_offset(&t.b, "grp", &o, 1);
+    group_log_add_offset(&t.b, "grp", &an_offset, 1);
+    tape_rewind(&t);
+    struct record r = tape_next(&t);
+    struct slice headers = r.headers;
+    struct kstr key, value;
+    assert_int_equal(r.n_headers, 1);
+    assert_int_equal(record_header_next(&headers, &key, &value), 1);
+    assert_bytes(key, "topic.id");
+    assert_bytes(value, "0123456789abcdef");
+    assert_int_equal(r.value.p[1], 3);
+    assert_int_equal(tape_next(&t).n_headers, 0);
+
+    assert_int_equal(record_iter_start(&t.it, slice_of(t.batch.p, t.batch.n), 1 << 20), 0);
+    struct group_log_record rec = tape_read(&t);
+    assert_memory_equal(rec.offset.topic_id.b, "0123456789abcdef", 16);
+    rec = tape_read(&t);
+    assert_true(uuid_is_zero(&rec.offset.topic_id));
+    tape_done(&t);
+}
+
 static void offsets_and_tombstones_come_back(void **state)
 {
     (void)state;
@@ -482,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_offset_has_kafkas_bytes),
         cmocka_unit_test(an_offset_with_a_retention_of_its_own_is_version_1),
+        cmocka_unit_test(an_offset_carries_its_topics_id_beside_version_3),
         cmocka_unit_test(offsets_and_tombstones_come_back),
         cmocka_unit_test(older_and_newer_forms_of_an_offset_are_read),
         cmocka_unit_test(what_is_not_ours_is_skipped_or_refused),
