@@ -292,6 +292,23 @@ static int start_storage(struct broker *b, char *err, size_t err_size)
     return rc < 0 ? rc : open_registers(b, err, err_size);
 }
 
+/* There, since broker_apply_settings looks for it there. */
+static void start_cleaner(void *arg)
+{
+    struct broker *b = arg;
+    b->cleaner = cleaner_new(b);
+}
+
+void broker_apply_settings(struct broker *b, const struct broker_config *now)
+{
+    log_set_level((enum log_level)now->log_level);
+    server_limit_connections(b->server, now->max_connections);
+    int n = workers_resize(b->workers, now->num_io_threads);
+    if (n < now->num_io_threads)
+        log_warn("num.io.threads=%d: the system gives no more than %d", now->num_io_threads, n);
+    cleaner_configure(b->cleaner, now);
+}
+
 static int start_all(struct broker *b, char *err, size_t err_size)
 {
     b->server = server_new(b, err, err_size);
@@ -313,7 +330,7 @@ static int start_all(struct broker *b, char *err, size_t err_size)
         return rc;
     coordinator_start(b->coordinator);
     b->upkeep = upkeep_new(b);
-    b->cleaner = cleaner_new(b);
+    broker_call(b->loops[0], start_cleaner, b);
     b->started_ms = clock_wall_ms();
     return server_start(b->server, err, err_size);
 }
@@ -363,9 +380,10 @@ bool broker_stop(struct broker *b)
     server_stop(b->server);
     coordinator_drain(b->coordinator);
     upkeep_stop(b->upkeep);
-    cleaner_free(b->cleaner);
+    cleaner_stop(b->cleaner);
     cluster_stop(b->cluster);
     join_loops(b); /* nobody submits jobs or appends after this */
+    cleaner_free(b->cleaner);
     workers_free(b->workers);
     flusher_free(b->flusher);
     coordinator_free(b->coordinator);

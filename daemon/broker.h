@@ -44,7 +44,7 @@ struct broker {
     struct partitions *partitions;
     struct flusher *flusher;         /* daemon/upkeep/flusher.h */
     struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */
-    struct cleaner *cleaner; /* daemon/upkeep/cleaner.h: compaction */
+    struct cleaner *cleaner;         /* daemon/upkeep/cleaner.h: compaction; set once, on loops[0] */
     struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
     struct server *server;           /* daemon/server/server.h: listeners and sessions */
     int64_t started_ms;              /* wall time at which it began to serve */
@@ -62,6 +62,10 @@ rlim_t broker_descriptor_limit(void);
 /* Any thread. A log directory failed (S8): its partitions go offline; with the last one the process ends at
  * once, without clean markers. */
 void broker_dir_failed(struct broker *b, int dir, int eno);
+
+/* Puts into effect what may change while klogd runs and is no topic's default. On loops[0], or before it runs
+ * anything else. */
+void broker_apply_settings(struct broker *b, const struct broker_config *now);
 
 /* Runs f(arg) on the loop's thread and waits for it. Not from a loop's thread. */
 void broker_call(struct loop *lp, void (*f)(void *arg), void *arg);

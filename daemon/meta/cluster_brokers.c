@@ -29,11 +29,6 @@ static void load_run(struct job *j)
     brokers_load(c, &c->brokers.load);
 }
 
-void cluster_apply_log_level(const struct cluster_defaults *d)
-{
-    log_set_level((enum log_level)d->config.log_level);
-}
-
 static void topics_follow(struct cluster *c)
 {
     struct topic_slot *s, *next;
@@ -52,7 +47,7 @@ static void load_done(struct job *j)
     if (l->rc == 0 && l->n_brokers > 0) {
         news = l->defaults->version != c->image->defaults->version;
         cluster_publish_brokers(c, l->defaults, l->brokers, l->n_brokers);
-        cluster_apply_log_level(l->defaults);
+        broker_apply_settings(c->broker, &l->defaults->config);
     } else if (l->rc != -EAGAIN) {
         log_error("brokers: cannot read their registers: %s", strerror(-l->rc));
     }
@@ -72,6 +67,29 @@ static void load_begin(struct cluster *c)
 
 /* ---- changing ---- */
 
+/* Only what is asked for now: an earlier klogd may have let keys be set that no longer can. */
+static int judge_ops(const struct cluster_change *ch, char *err, size_t err_size)
+{
+    for (int32_t i = 0; i < ch->n_ops; i++) {
+        if (ch->ops[i].kind == CONFIG_OP_DELETE || !broker_config_find(ch->ops[i].key)->read_only)
+            continue;
+        snprintf(err, err_size, "%s cannot change while klogd runs: set it in the configuration file and restart",
+                 ch->ops[i].key);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* As Kafka: so that a slip of the hand does not take the broker down. */
+static int judge_threads(int32_t now, int32_t then, char *err, size_t err_size)
+{
+    if (then >= now / 2 && then <= now * 2)
+        return 0;
+    snprintf(err, err_size, "num.io.threads=%d: it is %d now, and at once it can become %d at least and %d at most", then,
+             now, MAX(now / 2, 1), now * 2);
+    return -EINVAL;
+}
+
 static enum kerr judge_settings(struct cluster *c, struct change *ch, const struct config_settings *s)
 {
     struct broker_config cfg;
@@ -79,17 +97,14 @@ static enum kerr judge_settings(struct cluster *c, struct change *ch, const stru
     int rc = 0;
 
     broker_config_copy(&cfg, &c->broker->config);
-    for (size_t i = 0; i < s->n && rc == 0; i++) {
+    for (size_t i = 0; i < s->n && rc == 0; i++)
         rc = broker_config_set(&cfg, s->entries[i].key, s->entries[i].value, err, sizeof err);
-        if (rc == 0 && broker_config_find(s->entries[i].key)->read_only) {
-            snprintf(err, sizeof err,
-                     "%s cannot change while klogd runs: set it in the configuration file and restart",
-                     s->entries[i].key);
-            rc = -EINVAL;
-        }
-    }
+    if (rc == 0)
+        rc = judge_ops(&ch->pub, err, sizeof err);
     if (rc == 0)
         rc = broker_config_check(&cfg, err, sizeof err);
+    if (rc == 0)
+        rc = judge_threads(c->image->defaults->config.num_io_threads, cfg.num_io_threads, err, sizeof err);
     broker_config_done(&cfg);
     return rc == 0 ? KERR_NONE : change_refuse(ch, KERR_INVALID_REQUEST, "%s", err);
 }

@@ -128,7 +128,6 @@ void slot_wrote(struct topic_slot *s);       /* back to IDLE, then step */
 void slot_open_loaded(struct topic_slot *s); /* cluster_start: s->load is filled */
 void slots_free(struct cluster *c);
 void brokers_step(struct cluster *c);
-void cluster_apply_log_level(const struct cluster_defaults *d);
 void cluster_note_idle(struct cluster *c, int delta);
 
 /* ---- changes (cluster_change.c) ---- */

@@ -174,7 +174,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     brokers_load(c, &l);
     if (l.rc == 0) {
         cluster_publish_first(c, l.defaults, l.brokers, l.n_brokers);
-        cluster_apply_log_level(l.defaults);
+        broker_apply_settings(c->broker, &l.defaults->config);
     } else {
         rc = fail(l.rc, "read the brokers", err, err_size);
     }

@@ -160,18 +160,19 @@ static int connections_possible(const struct broker *b)
     rlim_t limit = broker_descriptor_limit();
     rlim_t taken = (rlim_t)(open_descriptors() + b->segment_files) + MIN((rlim_t)WORK_DESCRIPTORS_MAX, limit / 8);
     rlim_t left = limit > taken ? limit - taken : 0;
-    return (int)MIN(MAX(left, (rlim_t)CONNECTIONS_MIN), (rlim_t)b->config.max_connections);
+    return (int)MIN(MAX(left, (rlim_t)CONNECTIONS_MIN), (rlim_t)INT32_MAX);
 }
 
 static bool connections_are_full(struct server *s)
 {
-    bool full = atomic_load(&s->n_conns) >= s->max_conns;
-    if (full && !s->told_full && s->max_conns == s->broker->config.max_connections)
-        log_warn("max.connections=%d reached: further connections are closed at once", s->max_conns);
+    int max = atomic_load(&s->max_conns);
+    bool full = atomic_load(&s->n_conns) >= MIN(max, s->possible_conns);
+    if (full && !s->told_full && max <= s->possible_conns)
+        log_warn("max.connections=%d reached: further connections are closed at once", max);
     else if (full && !s->told_full)
         log_warn("%d connections are all that the limit of descriptors leaves room for: further ones are closed at "
                  "once; raise it (ulimit -n)",
-                 s->max_conns);
+                 s->possible_conns);
     s->told_full = full;
     return full;
 }
@@ -348,13 +349,19 @@ static void start_on_loop(void *arg)
     }
 }
 
+void server_limit_connections(struct server *s, int32_t max)
+{
+    if (s != NULL)
+        atomic_store(&s->max_conns, max);
+}
+
 int server_start(struct server *s, char *err, size_t err_size)
 {
     s->reactors = xcalloc((size_t)s->broker->n_loops, sizeof *s->reactors);
     for (int i = 0; i < s->broker->n_loops; i++)
         reactor_init(s, i);
     s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    s->max_conns = connections_possible(s->broker);
+    s->possible_conns = connections_possible(s->broker);
 
     struct start_call call = { .server = s };
     broker_call(s->broker->loops[0], start_on_loop, &call);

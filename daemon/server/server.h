@@ -16,6 +16,8 @@ struct server;
 
 /* Binds every listener of the configuration; NULL and one line in err. */
 struct server *server_new(struct broker *b, char *err, size_t err_size);
+/* max.connections from now on; connections that are there stay. Any thread. NULL is fine. */
+void server_limit_connections(struct server *s, int32_t max);
 /* Listens and accepts from now on. 0 or -errno with one line in err. */
 int server_start(struct server *s, char *err, size_t err_size);
 /* Accepts nothing more, answers parked requests, lets the others finish and their answers leave, closes;

@@ -66,7 +66,8 @@ struct server {
     struct listener *listeners;    /* n of them */
     struct reactor *reactors;      /* broker.n_loops of them */
     int reserve_fd; /* given up to turn one connection away when descriptors are out; loops[0] */
-    int max_conns;  /* max.connections, or what the limit of descriptors leaves room for; set once */
+    atomic_int max_conns; /* max.connections */
+    int possible_conns;   /* what the limit of descriptors leaves room for; set once */
     bool told_full; /* loops[0]: that they are reached was said */
     pthread_mutex_t drained_mu;
     pthread_cond_t drained; /* some session ended while draining */

@@ -5,7 +5,7 @@
  * for log.cleaner.backoff.ms. How far a log is clean is remembered here and in two files of its log
  * directory.
  *
- * Everything belongs to the thread, but what mu guards. A partition is held by reference only during its
+ * Everything belongs to the thread, but what mu guards; `now` is changed from outside. A partition is held by reference only during its
  * pass, which ends soon after the partition is deleted or the broker stops.
  */
 #include "daemon/upkeep/cleaner.h"
@@ -20,6 +20,7 @@
 #include <uthash.h>
 
 #include "daemon/broker.h"
+#include "daemon/meta/cluster.h"
 #include "daemon/replica/partition.h"
 #include "daemon/upkeep/cleaner_choice.h"
 #include "daemon/upkeep/flusher.h"
@@ -51,16 +52,26 @@ struct known_log {
     UT_hash_handle hh;
 };
 
+/* log.cleaner.X */
+struct settings {
+    int64_t map_bytes, backoff_ms;
+    double bytes_per_second;
+};
+
 struct cleaner {
     struct broker *broker;
     pthread_t thread;
     pthread_mutex_t mu;
     pthread_cond_t wake; /* on CLOCK_MONOTONIC */
     bool stopping;       /* guarded by mu */
+    struct settings now; /* guarded by mu */
     struct known_log *logs;
+    int64_t idle_from_ms; /* since when nothing was urgent */
     /* the pass */
     struct partition *at;
-    int64_t began_ms, bytes, looked_at_bytes;
+    int64_t began_ms, unlooked_bytes;
+    int64_t paced_from_ms, paced_bytes; /* at paced_speed, that is since the pass began or the speed changed */
+    double paced_speed;
 };
 
 /* ---- what is remembered ---- */
@@ -306,27 +317,42 @@ static bool is_deleted(struct partition *pt)
     return deleted;
 }
 
-static void wait_until(struct cleaner *c, int64_t until_ms) /* under mu */
+/* Until the time that due() names, which is asked again when the settings have changed. */
+static void wait_until(struct cleaner *c, int64_t (*due)(struct cleaner *c)) /* under mu */
 {
-    struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-
-    while (!c->stopping && clock_mono_ms() < until_ms)
+    for (int64_t until_ms; !c->stopping && clock_mono_ms() < (until_ms = due(c));) {
+        struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
         pthread_cond_timedwait(&c->wake, &c->mu, &ts);
+    }
+}
+
+static void pace_anew(struct cleaner *c) /* under mu */
+{
+    c->paced_from_ms = clock_mono_ms();
+    c->paced_bytes = 0;
+    c->paced_speed = c->now.bytes_per_second;
 }
 
 /* log.cleaner.io.max.bytes.per.second: as much as has been read and written may take that long. */
+static int64_t due_by_speed(struct cleaner *c)
+{
+    if (c->paced_speed != c->now.bytes_per_second)
+        pace_anew(c);
+    double due_ms = (double)c->paced_bytes * 1000 / c->paced_speed;
+    return due_ms < 1 ? 0 : time_add(c->paced_from_ms, due_ms < 1e18 ? (int64_t)due_ms : INT64_MAX);
+}
+
 static bool go_on(void *arg, int64_t bytes)
 {
     struct cleaner *c = arg;
 
-    c->bytes += bytes;
-    if (c->bytes - c->looked_at_bytes < LOOK_EVERY_BYTES)
+    c->unlooked_bytes += bytes;
+    if (c->unlooked_bytes < LOOK_EVERY_BYTES)
         return true;
-    c->looked_at_bytes = c->bytes;
-    double due_ms = (double)c->bytes * 1000 / c->broker->config.log_cleaner_io_max_bytes_per_second;
+    c->paced_bytes += c->unlooked_bytes;
+    c->unlooked_bytes = 0;
     pthread_mutex_lock(&c->mu);
-    if (due_ms >= 1)
-        wait_until(c, time_add(c->began_ms, due_ms < 1e18 ? (int64_t)due_ms : INT64_MAX));
+    wait_until(c, due_by_speed);
     bool stopping = c->stopping;
     pthread_mutex_unlock(&c->mu);
     return !stopping && !is_deleted(c->at);
@@ -366,14 +392,18 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
     partition_view(pt, &v);
     c->at = pt;
     c->began_ms = clock_mono_ms();
-    c->bytes = c->looked_at_bytes = 0;
+    c->unlooked_bytes = 0;
+    pthread_mutex_lock(&c->mu);
+    pace_anew(c);
+    size_t map_bytes = (size_t)c->now.map_bytes;
+    pthread_mutex_unlock(&c->mu);
     struct clean_options o = {
         .first_dirty = k->first_dirty,
         .limit = limit_of(&v),
         .min_lag_ms = cfg->min_compaction_lag_ms,
         .now_ms = clock_wall_ms(),
         .delete_retention_ms = cfg->delete_retention_ms,
-        .map_bytes = (size_t)c->broker->config.log_cleaner_dedupe_buffer_size,
+        .map_bytes = map_bytes,
         .go_on = go_on,
         .arg = c,
     };
@@ -405,6 +435,11 @@ static bool run_round(struct cleaner *c)
     return true;
 }
 
+static int64_t due_by_backoff(struct cleaner *c)
+{
+    return time_add(c->idle_from_ms, MAX(c->now.backoff_ms, 1));
+}
+
 static void *cleaner_main(void *arg)
 {
     struct cleaner *c = arg;
@@ -412,11 +447,23 @@ static void *cleaner_main(void *arg)
     while (!is_stopping(c)) {
         if (run_round(c))
             continue;
+        c->idle_from_ms = clock_mono_ms();
         pthread_mutex_lock(&c->mu);
-        wait_until(c, time_add(clock_mono_ms(), MAX(c->broker->config.log_cleaner_backoff_ms, 1)));
+        wait_until(c, due_by_backoff);
         pthread_mutex_unlock(&c->mu);
     }
     return NULL;
+}
+
+void cleaner_configure(struct cleaner *c, const struct broker_config *now)
+{
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->mu);
+    c->now = (struct settings){ now->log_cleaner_dedupe_buffer_size, now->log_cleaner_backoff_ms,
+                                now->log_cleaner_io_max_bytes_per_second };
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->mu);
 }
 
 struct cleaner *cleaner_new(struct broker *b)
@@ -436,10 +483,24 @@ struct cleaner *cleaner_new(struct broker *b)
         read_file(c, i, CLEAN_OFFSETS_FILE, take_offset);
         read_file(c, i, CLEAN_HORIZONS_FILE, take_horizon);
     }
+    struct cluster_image *img = cluster_image_get(b->cluster);
+    cleaner_configure(c, &img->defaults->config);
+    cluster_image_put(img);
     int rc = pthread_create(&c->thread, NULL, cleaner_main, c);
     KCHECK(rc == 0);
     pthread_setname_np(c->thread, "klogd-clean");
     return c;
+}
+
+void cleaner_stop(struct cleaner *c)
+{
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->mu);
+    c->stopping = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->mu);
+    pthread_join(c->thread, NULL);
 }
 
 void cleaner_free(struct cleaner *c)
@@ -448,11 +509,6 @@ void cleaner_free(struct cleaner *c)
 
     if (c == NULL)
         return;
-    pthread_mutex_lock(&c->mu);
-    c->stopping = true;
-    pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->mu);
-    pthread_join(c->thread, NULL);
     HASH_ITER (hh, c->logs, k, tmp) {
         HASH_DEL(c->logs, k);
         free(k);

@@ -8,10 +8,15 @@
 #define KLOG_DAEMON_CLEANER_H
 
 struct broker;
+struct broker_config;
 struct cleaner;
 
-/* After the cluster: reads the checkpoints, starts the thread. NULL when log.cleaner.enable is false. */
+/* After the cluster: reads the checkpoints, starts the thread. NULL when log.cleaner.enable is false; the others take NULL. */
 struct cleaner *cleaner_new(struct broker *b);
-void cleaner_free(struct cleaner *c); /* stops in the middle of a pass, joins the thread; NULL is fine */
+/* The log.cleaner.* keys of the broker from now on: a pass goes on at the new speed, the next has the new memory, and who
+ * sleeps wakes when it is time now. Any thread. */
+void cleaner_configure(struct cleaner *c, const struct broker_config *now);
+void cleaner_stop(struct cleaner *c); /* in the middle of a pass; joins the thread */
+void cleaner_free(struct cleaner *c); /* after cleaner_stop */
 
 #endif

@@ -15,6 +15,9 @@ struct job {
 };
 struct workers *workers_new(int threads, const char *name);
 void workers_submit(struct workers *w, struct job *j); /* any thread; FIFO */
+/* So many threads from now on, 1..1024; who is at work ends its job first. One caller at a time. Returns how many there are:
+ * fewer when the system gives no more; 0 only of a pool that had none. */
+int workers_resize(struct workers *w, int threads);
 void workers_free(struct workers *w);                  /* runs what is queued, joins */
 
 /* Resolves "host:port" (or "[v6]:port") on the pool; cb on lp with 0 and addresses, or an EAI_ text. */
