@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog, the command-line tool. All of it is in the library beside, which the tests link too. */
+/*
+ * klog, the command-line tool: what has to be set for the whole process, then the tree of commands. All else
+ * is in the library beside, which the tests link too. Descriptors 0 to 2 are held open, so that no
+ * connection gets such a number; SIGPIPE ends it quietly; SIGUSR1 and SIGUSR2 do nothing.
+ */
 #include <signal.h>
 
 #include "lib/base/fsutil.h"

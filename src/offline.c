@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and contents of a data directory's files; see offline.h. */
+/*
+ * Names and contents of a data directory's files; see offline.h. Nothing here changes a file or takes a
+ * lock, so that it may be used beside a running broker. A file is read whole, up to OFFLINE_FILE_MAX; what
+ * is longer is refused before memory is taken for it. One thread.
+ */
 #include "src/offline.h"
 
 #include <ctype.h>

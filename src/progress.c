@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See progress.h. */
+/*
+ * A bar on standard error, drawn over itself; see progress.h. It is drawn at most every REDRAW_MS, however
+ * often there is news, and not at all without a stream: then each call costs a comparison. Sizes are in
+ * powers of 1000, three digits. Whoever prints a line meanwhile clears the bar first. One thread.
+ */
 #include "src/progress.h"
 
 #include "lib/base/attr.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection of a command to the cluster; see session.h. */
+/*
+ * The connection of a command to the cluster; see session.h. It owns the loop, the worker threads, the
+ * client and the arena in which answers live until session_close. Calls are made one after the other: each
+ * runs the loop until its answer or its time-out, which counts from the call. All is on the command's one
+ * thread, but for the looking-up of names. A failure is told on standard error where it happens, once.
+ */
 #include "src/session.h"
 
 #include <errno.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks in a list, newest first; each holds what came after it was made. */
+/*
+ * Blocks in a list, newest first; each holds what came after it was made. What is larger than half a block
+ * gets one of its own behind the head, so that the rest of the current one is not wasted. Everything is
+ * zeroed and aligned to 16 bytes. Nothing is freed singly: all goes with arena_done. One thread at a time.
+ * Sizes of outsiders come through arena_try_alloc and arena_try_reserve, which answer NULL and false; the
+ * others abort when memory is out.
+ */
 #include "lib/base/arena.h"
 
 #include <stdarg.h>

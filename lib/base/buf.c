@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes that grow, and bytes that are shared (see buf.h). A bytebuf grows by half of what it has, at least
+ * 64 bytes, so that n bytes added singly cost n copies at most twice over; it belongs to one owner and one
+ * thread at a time. An rcbuf's count is atomic: references may be taken and dropped on any thread; who drops
+ * the last frees it, and sees all that was written before the other drops. Its bytes are guarded by nothing:
+ * they are written before it is shared. Sizes of outsiders go through the _try_ functions, which return
+ * failure; the others abort when memory is out.
+ */
 #include "lib/base/buf.h"
 
 #include <stdarg.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two clocks. Durations and deadlines are of CLOCK_MONOTONIC; only what records, logs and people see is
+ * of the wall clock, which may jump. Any thread; no state. Cores do not include this: they are given the
+ * time.
+ */
 #include "lib/base/clock.h"
 
 #include <time.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of settings: finding keys, setting fields from text, printing them, reading properties files (see
+ * conf.h). A field is changed only when its whole value was good: a bad one leaves it as it was, with one
+ * line about why. Strings are owned by the struct; conf_done frees them. What a key means is the business of
+ * the table's owner. No global state: any thread, one at a time for one struct. Only conf_read_lines does
+ * I/O.
+ */
 #include "lib/base/conf.h"
 
 #include <ctype.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls of files that go through to their end: all bytes, over EINTR and short counts, durable where the
+ * name says so. 0 or a count, else -errno; no lines are logged here. Any thread that may block; no state.
+ * S6: fs_replace_file leaves the old file or the new one, whole, whenever the machine stops: the data is
+ * synced before the rename, the directory after it. fs_remove_tree follows no symbolic links and stops at
+ * the first error.
+ */
 #include "lib/base/fsutil.h"
 
 #include <dirent.h>

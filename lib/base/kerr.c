@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kafka's error codes as a table, made of kerr.def, which is the only place that knows them. A code that is
+ * not in it came from a newer broker: it has a name and a text that say so, is not retriable, and is EIO on
+ * the mount. The way back, from an errno of the store to a code, is kerr_of_errno; what has no code of its
+ * own is KAFKA_STORAGE_ERROR. Pure; any thread.
+ */
 #include "lib/base/kerr.h"
 
 #include <errno.h>

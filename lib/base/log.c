@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level is the only global of lib/: set once by main, read everywhere. */
+/*
+ * Log lines (see log.h). The level is a global, set once by main and read everywhere. A line is made on the
+ * stack and written with one write(2), so that lines of threads do not mix and nothing is left behind when
+ * the process aborts. No memory is taken and errno is kept: it may be called where either has just failed.
+ * Any thread. A standard error that takes no more is ignored: there is nobody left to tell.
+ */
 #include "lib/base/log.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocation, and the reserve for a shortage (see mem.h). The reserve is a pair of atomics: who exchanges it
+ * for NULL has it, and frees it for the allocation that failed; who next asks whether memory is short tries
+ * to fill it again. While it is away the x_try functions fail, so that what outsiders size goes without
+ * before the process itself does. Any thread, without a lock.
+ */
 #include "lib/base/mem.h"
 
 #include <errno.h>

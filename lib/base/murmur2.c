@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MurmurHash2 of 32 bits, byte for byte as the Java client computes it: little endian on every machine, its
+ * seed mixed with the length. Keys find their partition by it, so it may never change. Pure; any thread.
+ */
 #include "lib/base/murmur2.h"
 
 #include <endian.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Levenshtein's distance over one row; see nearest.h. Pure. */
+/*
+ * Levenshtein's distance over one row on the stack; see nearest.h. Words over 128 bytes are not compared, so
+ * that the work for what an outsider sends is bounded. Pure; any thread.
+ */
 #include "lib/base/nearest.h"
 
 #include <stdint.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * UTF-8 counted as Java counts (see utf16.h). Every input has a length: a byte that begins no well-formed
+ * character (cut short, too long an encoding, out of Unicode) counts as one unit, and reading goes on behind
+ * it. Surrogates written as three bytes are let through. No byte at or behind n is read. Pure; any thread.
+ */
 #include "lib/base/utf16.h"
 
 int32_t utf16_next(const uint8_t *p, int32_t n, uint16_t ret[2], int32_t *ret_n)

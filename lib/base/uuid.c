@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * UUIDs as Kafka writes them. uuid_random makes ones of version 4 whose text does not begin with '-', since
+ * it is typed behind options; uuid_parse takes exactly what uuid_text writes: 22 digits, no bits beyond the
+ * sixteenth byte. Any thread; no state.
+ */
 #include "lib/base/uuid.h"
 
 #include <stddef.h>

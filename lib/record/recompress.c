@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same records under another codec (a topic's compression.type). Pure; any thread. */
+/*
+ * The same records under another codec (a topic's compression.type). The header stays but for codec, length
+ * and checksum; what is unpacked is bounded by the caller (plain_max). On an error ret is as it was. The
+ * batch has been checked before: it is whole and at least a header long. Pure; any thread.
+ */
 #include "lib/base/check.h"
 #include "lib/record/batch.h"
 #include "lib/record/codec.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes up messages, the same for the same seed, for round-trip tests. Pure; any thread. */
+/*
+ * Makes up messages, the same for the same seed, for round-trip and fuzz tests. It goes by the tables of the
+ * schemas, so that a new API is tested by being there: every field of the version, tagged ones every other
+ * time, null where the version allows it, numbers of every size, now and then lengths that need two bytes in
+ * compact form. Everything it makes is in the caller's arena. Pure; any thread.
+ */
 #include <string.h>
 
 #include "lib/base/check.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages in memory: defaults, sizes, comparison, and the table of APIs. Pure; any thread. */
+/*
+ * Messages in memory: defaults, sizes, comparison, and the table of APIs. They go by the fields' places in
+ * the structs, as the schemas' tables give them, and know no single API. Comparison looks only at the fields
+ * that the version has; null and empty are different. The table of APIs is sorted by key (gen.py sees to
+ * it). Pure; any thread.
+ */
 #include <string.h>
 
 #include "lib/base/check.h"
