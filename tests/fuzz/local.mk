@@ -28,6 +28,7 @@ FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,un
 fuzz-smoke:
 	$(MKDIR_P) fuzz-build
 	test -f fuzz-build/Makefile || { cd fuzz-build && $(abs_srcdir)/configure -q CC=clang CFLAGS='$(FUZZ_FLAGS)'; }
+	cd fuzz-build && $(MAKE) Makefile # configure, when it runs anew, is to link programs with a main
 	cd fuzz-build && $(MAKE) $(FUZZ_TESTS) LDFLAGS=-fsanitize=fuzzer,address,undefined
 	cd fuzz-build && for p in $(FUZZ_TESTS); do \
 		t=$${p##*/fuzz_}; mkdir -p found/$$t && \
