@@ -3,7 +3,7 @@
 # not shrink; who follows is not disturbed; a file opened afterwards is as long as what can be read from it.
 requires kcat
 klogd_start --override log.cleaner.backoff.ms=50
-topic t1 # not yet compacted
+topic t1 segment.bytes=1048576 # not yet compacted
 mount_start
 # Record N has key N modulo 1000 and a value of 200 digits.
 records() { seq "$1" "$2" | awk '{ printf "k%d:%0200d\n", $1 % 1000, $1 }' | produce -K: -t t1 -p 0; }
@@ -26,6 +26,8 @@ open(sys.argv[2], "wb").write(out)
 X
 records 1 40000
 last=$(printf %0200d 40000)
+segments() { ls "$D"/t1-0/*.log | wc -l; }
+between "segments before cleaning" 7 12 "$(segments)"
 "$PY" reader.py $P plain "$last" & R1=$!
 "$PY" reader.py $M/t1/follow/p0 followed "$last" & R2=$!
 "$PY" reader.py $M/t1/as/g/p0 group "$last" & R3=$!

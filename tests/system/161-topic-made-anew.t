@@ -59,6 +59,31 @@ assert c.list_offset("t1", 0, -1)[2] == 150, "something of the old files got int
 X
 has_not "settings of the new topic" 77777 "$(cat "$M/t1/.config")"
 
+# Each kind of open file alone, so that no other one tells the mount first.
+"$PY" - "$M" <<'X' || fail "an open file of a deleted topic, alone"
+import errno, os, sys
+from kwire import Conn, batch
+c = Conn()
+for n, (name, flags) in enumerate((("p0", os.O_WRONLY | os.O_APPEND), ("p0", os.O_RDWR | os.O_APPEND), ("p0", os.O_RDONLY),
+                                   ("any", os.O_WRONLY | os.O_APPEND))):
+    topic = "alone%d" % n
+    assert c.create_topic(topic)[0] == 0
+    assert c.produce(topic, 0, batch([b"old"]))[0] == 0
+    fd = os.open("%s/%s/%s" % (sys.argv[1], topic, name), flags)
+    assert c.delete_topic(topic) == 0
+    assert c.create_topic(topic)[0] == 0
+    assert c.produce(topic, 0, batch([b"new"]))[0] == 0
+    try:
+        got = os.write(fd, b"x\n") if flags & os.O_APPEND else os.read(fd, 100)
+    except OSError as e:
+        got = e.errno
+    assert got == errno.ESTALE, (name, flags, got)
+    os.close(fd)
+    assert c.list_offset(topic, 0, -1)[2] == 1, "something of the old file got into the new topic"
+    assert open("%s/%s/p0" % (sys.argv[1], topic)).read() == "new\n"
+    assert c.delete_topic(topic) == 0
+X
+
 # tail -F shows each line of the new topic once; cat under follow/ ends; whoever has the directory open sees the new one.
 delete
 topic t1
