@@ -362,13 +362,16 @@ static bool loop_round(struct loop *lp, int timeout_ms)
     int wait_ms = loop_wait_ms(lp, timeout_ms);
     pthread_mutex_lock(&lp->mu);
     bool stop = lp->stop;
+    size_t n_tasks = lp->n_tasks;
     lp->stop = false;
-    if (stop || lp->n_tasks > 0)
+    if (stop || n_tasks > 0)
         wait_ms = 0;
     lp->sleeping = wait_ms != 0;
     pthread_mutex_unlock(&lp->mu);
-    if (stop)
+    if (stop) { /* answers that were posted meanwhile own what they carry */
+        loop_run_tasks(lp, n_tasks);
         return false;
+    }
 
     int n = epoll_wait(lp->epfd, lp->events, EVENTS_MAX, wait_ms);
     KCHECK(n >= 0 || errno == EINTR);
@@ -376,7 +379,7 @@ static bool loop_round(struct loop *lp, int timeout_ms)
 
     pthread_mutex_lock(&lp->mu);
     lp->sleeping = false;
-    size_t n_tasks = lp->n_tasks;
+    n_tasks = lp->n_tasks;
     pthread_mutex_unlock(&lp->mu);
 
     loop_run_fds(lp, MAX(n, 0));

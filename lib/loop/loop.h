@@ -17,7 +17,7 @@ struct loop;
 struct loop *loop_new(void);                         /* NULL and errno when descriptors are out */
 void loop_free(struct loop *lp);                     /* not while it runs; pending tasks are dropped */
 void loop_run(struct loop *lp);                      /* until loop_stop */
-void loop_stop(struct loop *lp);                     /* any thread */
+void loop_stop(struct loop *lp);                     /* any thread; tasks posted before it still run */
 void loop_run_once(struct loop *lp, int timeout_ms); /* one round; for synchronous callers (klog) */
 bool loop_is_mine(const struct loop *lp);            /* is this the thread that runs it? */
 int64_t loop_now_ms(const struct loop *lp);          /* monotonic, read once a round */

@@ -266,6 +266,34 @@ static void a_stop_from_another_thread_ends_the_run(void **state)
     assert_int_equal(pthread_join(th, NULL), 0);
 }
 
+struct last_words {
+    struct task ask, answer;
+    struct loop *lp;
+    int answered;
+};
+
+static void last_answer(struct task *t)
+{
+    container_of(t, struct last_words, answer)->answered++;
+}
+
+/* Another thread was told already that all is done, and stops the loop. */
+static void last_ask(struct task *t)
+{
+    struct last_words *w = container_of(t, struct last_words, ask);
+    loop_post(w->lp, &w->answer);
+    loop_stop(w->lp);
+}
+
+static void what_was_posted_before_a_stop_still_runs(void **state)
+{
+    struct loop *lp = *state;
+    struct last_words w = { .ask.cb = last_ask, .answer.cb = last_answer, .lp = lp };
+    loop_post(lp, &w.ask);
+    loop_run(lp);
+    assert_int_equal(w.answered, 1);
+}
+
 /* ---- workers ---- */
 struct work {
     struct job j;
@@ -352,6 +380,7 @@ int main(void)
         T(after_a_long_task_descriptors_and_timers_get_their_turn),
         T(a_post_from_another_thread_wakes_a_sleeping_loop),
         T(a_stop_from_another_thread_ends_the_run),
+        T(what_was_posted_before_a_stop_still_runs),
         T(jobs_run_on_workers_and_end_on_the_loop),
         T(a_numeric_address_resolves_without_a_worker_and_not_inside_the_call),
         T(a_bad_name_is_told_as_an_error),
