@@ -30,7 +30,7 @@ uint8_t *bytebuf_room(struct bytebuf *b, size_t n)
         b->cap = MAX(b->n + n, MAX(b->cap + b->cap / 2, (size_t)64));
         b->p = xrealloc(b->p, b->cap);
     }
-    return b->p + b->n;
+    return b->p == NULL ? NULL : b->p + b->n; /* no room in nothing, as of an empty file */
 }
 
 bool bytebuf_try_room(struct bytebuf *b, size_t n)

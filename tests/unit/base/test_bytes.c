@@ -150,6 +150,19 @@ static void an_arena_has_what_was_reserved(void **state)
     arena_done(&a);
 }
 
+static void no_room_in_an_empty_buffer_is_nothing(void **state)
+{
+    (void)state;
+    struct bytebuf b = { 0 };
+
+    assert_null(bytebuf_room(&b, 0));
+    assert_null(bytebuf_extend(&b, 0));
+    assert_int_equal(b.cap, 0);
+    bytebuf_adds(&b, "x");
+    assert_ptr_equal(bytebuf_room(&b, 0), b.p + 1);
+    bytebuf_done(&b);
+}
+
 static void what_cannot_be_had_is_an_error_and_no_end(void **state)
 {
     (void)state;
@@ -223,6 +236,7 @@ int main(void)
         cmocka_unit_test(an_arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(a_byte_buffer_gives_back_what_was_added),
         cmocka_unit_test(an_arena_has_what_was_reserved),
+        cmocka_unit_test(no_room_in_an_empty_buffer_is_nothing),
         cmocka_unit_test(what_cannot_be_had_is_an_error_and_no_end),
         cmocka_unit_test(error_codes_have_names_and_errnos),
     };
