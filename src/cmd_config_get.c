@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog config get. */
+/*
+ * klog config get: one DescribeConfigs request, to the broker itself when its settings are asked for, else
+ * to any. A key that does not exist is told, and fails the command, after those that do were printed. One
+ * thread.
+ */
 #include "src/commands.h"
 #include "src/config_entries.h"
 #include "src/out.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog config set. */
+/*
+ * klog config set: one IncrementalAlterConfigs request, so that all changes are made or none. The line is
+ * judged before anything is connected; what a key means is judged by the broker. One thread.
+ */
 #include "src/commands.h"
 #include "src/config_entries.h"
 #include "src/out.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog dump. */
+/*
+ * klog dump: which kind each file is, by its name alone; what prints a kind is in dump_log.c and
+ * dump_files.c. Files are only read. One that cannot be dumped does not keep the others from being printed;
+ * the command fails all the same. No broker is needed, none is asked. One thread.
+ */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog group delete. */
+/*
+ * klog group delete: one request a group, to its own coordinator, so that one that fails does not keep the
+ * others. A group with members is refused by the broker, and the line says what to do. One thread.
+ */
 #include "src/commands.h"
 #include "src/out.h"
 #include "src/session.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog group list. */
+/*
+ * klog group list: the groups that all brokers together know, as bare names, or with their states. One
+ * thread.
+ */
 #include "src/commands.h"
 #include "src/group_entries.h"
 

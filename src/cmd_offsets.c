@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog offsets. */
+/*
+ * klog offsets: one row a partition with its first and last offset, and the one at a time. Partitions are
+ * asked at their leaders, many in one request; one that cannot be asked is told and makes the command fail
+ * after the rows of the others. One thread.
+ */
 #include "lib/base/clock.h"
 #include "src/commands.h"
 #include "src/timearg.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog ping. */
+/*
+ * klog ping: one row a broker of the cluster, with how long an answer took. Each is asked twice and the
+ * second answer counts, since the first has to connect. It fails when one of them does not answer, after
+ * asking all. --wait tries until a broker accepts a connection, or the time-out is over. One thread.
+ */
 #include <poll.h>
 
 #include "lib/base/clock.h"

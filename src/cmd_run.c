@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog run: its command line. */
+/*
+ * klog run: its command line, judged whole before anything is connected, so that a misspelt option runs no
+ * COMMAND. What it becomes is struct run_settings; the rest is run_*.c, with the rules in run.h. Every topic
+ * must be there at the start: a misspelt name would be waited for in vain. One thread.
+ */
 #include <string.h>
 
 #include "lib/base/clock.h"

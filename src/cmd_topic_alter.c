@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog topic alter. */
+/*
+ * klog topic alter: settings first (all or none of them), then partitions, so that a refused setting leaves
+ * the topic as it was. The line is judged before anything is connected; --dry-run lets the broker check both
+ * and change neither. One thread.
+ */
 #include "src/commands.h"
 #include "src/config_entries.h"
 #include "src/out.h"

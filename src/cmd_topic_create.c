@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog topic create. */
+/*
+ * klog topic create: one CreateTopics request to the controller for all operands. The line is judged before
+ * anything is connected. Each topic has its own line or complaint; status 1 when one of them was not made.
+ * What passes by itself (a leader that moves) is asked again by the client, see judge(). One thread.
+ */
 #include "src/commands.h"
 #include "src/topic_entries.h"
 

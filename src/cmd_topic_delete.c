@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog topic delete. */
+/*
+ * klog topic delete: one DeleteTopics request to the controller for all operands, by name, therefore in a
+ * version that has names. Each topic has its own line or complaint; status 1 when one of them was not
+ * deleted, but for unknown ones with --if-exists. One thread.
+ */
 #include "src/commands.h"
 #include "src/out.h"
 #include "src/session.h"

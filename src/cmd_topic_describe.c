@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog topic describe. */
+/*
+ * klog topic describe: one row a partition, made of Metadata and what its leader says of offsets and size. A
+ * partition whose leader does not answer has its row all the same, with the error, and makes the command
+ * fail after all rows are printed. One thread.
+ */
 #include "src/commands.h"
 #include "src/topic_entries.h"
 

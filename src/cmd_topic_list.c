@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog topic list. */
+/*
+ * klog topic list: the topics of one Metadata answer, sorted by name; internal ones only when asked for.
+ * --quiet prints bare names, one a line, for scripts. One thread.
+ */
 #include <stdlib.h>
 
 #include "src/commands.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog verify. */
+/*
+ * klog verify: what there is to check, and the count of what was found. Partitions, segments and registers
+ * are checked by verify_partition.c, verify_segment.c and verify_registers.c, which report through
+ * verify_report(). Nothing is changed. A data directory that a broker holds is refused, that of a single
+ * partition's parent too. An error is what the next start does not repair by itself; errors make the command
+ * fail. One thread.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

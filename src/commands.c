@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of commands. */
+/*
+ * The tree of commands: groups of them (topic, config, group) and their order, which is that of help,
+ * completion and manual. A new command is named here and nowhere else. Constant data only.
+ */
 #include "src/commands.h"
 
 static const struct command *const topic_children[] = { &cmd_topic_create,   &cmd_topic_list,
