@@ -51,18 +51,28 @@ static void on_lookup_ends(struct ends_wait *w, int rc)
     pfile_unref(f);
 }
 
-/* While somebody reads by a base, who looks the name up must be told whether the log begins there still (X2). */
+/* While somebody reads by a base, who looks the name up must be told whether the log begins there still (X2). And what
+ * comes after the first look-up is news for those who watch the file, so its end of then must be known. */
+static bool lookup_needs_ends(const struct mount *m, const struct pfile *f)
+{
+    if (f->told_end < 0)
+        return m->poke != NULL && !mount_misses_brokers(m);
+    return f->text != NULL && f->text->based;
+}
+
 static void lookup_partition(struct lookup *l)
 {
     enum node_kind kind = node_kind_of_partition(&l->view);
-    struct pfile *f = pfile_find(l->mount, l->parent->topic, l->partition);
-    if (kind != NODE_PARTITION || f == NULL || f->text == NULL || !f->text->based) {
+    if (kind != NODE_PARTITION) {
         lookup_found(l, kind, NULL, l->partition);
         return;
     }
-    l->file = pfile_ref(f);
+    l->file = pfile_get(l->mount, l->parent->topic, l->partition);
     l->ends.cb = on_lookup_ends;
-    ends_ask(f, &l->ends);
+    if (lookup_needs_ends(l->mount, l->file))
+        ends_ask(l->file, &l->ends);
+    else
+        on_lookup_ends(&l->ends, 0);
 }
 
 static void on_partitions(struct topics_wait *w, int rc)

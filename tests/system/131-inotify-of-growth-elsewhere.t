@@ -13,6 +13,19 @@ for i in range(3):
     assert select.select([fd], [], [], 20)[0], "not woken by record %d" % i
     os.read(fd, 65536)
 X
+# What is written right after the watch was set is news as well.
+topic once
+"$PY" - "$M/once/p0" <<'X' || fail "inotify of what came at once"
+import ctypes, os, select, sys
+from kwire import Conn, batch
+libc = ctypes.CDLL(None)
+fd = libc.inotify_init1(os.O_NONBLOCK)
+c = Conn()
+assert c.list_offset("once", 0, -1)[2] == 0
+assert libc.inotify_add_watch(fd, os.fsencode(sys.argv[1]), 2) > 0    # IN_MODIFY
+assert c.produce("once", 0, batch([b"at once"]))[0] == 0
+assert select.select([fd], [], [], 20)[0], "not woken"
+X
 echo first >>"$P"
 "$PY" - "$P" <<'X' || fail "inotify"
 import ctypes, os, select, subprocess, sys
