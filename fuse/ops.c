@@ -272,22 +272,26 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     fuse_reply_err(req, EPERM);
 }
 
-/* lsattr shows the a of chattr +a, which is what these files are. */
+/* lsattr shows the a of chattr +a, which is what these files are; to set that is fine, as for owner and mode. The kernel asks in the
+ * longer form before it sets. */
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, struct fuse_file_info *fi,
                      unsigned flags, const void *in, size_t in_size, size_t out_size)
 {
     struct node *n = node_find(mount_of(req), ino);
+    bool appends = n->kind == NODE_PARTITION || n->kind == NODE_ANY;
+    int attributes = appends ? FS_APPEND_FL : 0;
+    struct fsxattr longer = { .fsx_xflags = appends ? FS_XFLAG_APPEND : 0 };
     (void)arg;
     (void)fi;
     (void)flags;
-    (void)in;
-    (void)in_size;
-    if (cmd != FS_IOC_GETFLAGS || out_size < sizeof(int)) {
-        fuse_reply_err(req, ENOTTY);
-        return;
-    }
-    int attributes = n->kind == NODE_PARTITION || n->kind == NODE_ANY ? FS_APPEND_FL : 0;
-    fuse_reply_ioctl(req, 0, &attributes, sizeof attributes);
+    if (cmd == FS_IOC_GETFLAGS && out_size >= sizeof attributes)
+        fuse_reply_ioctl(req, 0, &attributes, sizeof attributes);
+    else if (cmd == FS_IOC_FSGETXATTR && out_size >= sizeof longer)
+        fuse_reply_ioctl(req, 0, &longer, sizeof longer);
+    else if (cmd == FS_IOC_SETFLAGS && in_size >= sizeof attributes && memcmp(in, &attributes, sizeof attributes) == 0)
+        fuse_reply_ioctl(req, 0, NULL, 0);
+    else
+        fuse_reply_err(req, cmd == FS_IOC_SETFLAGS || cmd == FS_IOC_FSSETXATTR ? EPERM : ENOTTY);
 }
 
 /* ---- open files ---- */

@@ -29,3 +29,17 @@ for call in (lambda: os.setxattr(p, "user.klog.leader", b"2"), lambda: os.remove
         raise AssertionError("allowed")
 X
 if command -v lsattr >/dev/null; then has "lsattr" '^-*a-* ' "$(lsattr "$P")"; fi
+"$PY" - "$P" <<'X' || fail "chattr" # +a as it is, and what would change it
+import errno, fcntl, os, struct, sys
+GETFLAGS, SETFLAGS, APPEND, IMMUTABLE = 0x80086601, 0x40086602, 0x20, 0x10
+fd = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.ioctl(fd, SETFLAGS, struct.pack("l", APPEND))
+for flags in 0, IMMUTABLE, APPEND | IMMUTABLE:
+    try:
+        fcntl.ioctl(fd, SETFLAGS, struct.pack("l", flags))
+    except OSError as e:
+        assert e.errno == errno.EPERM, (flags, e)
+    else:
+        raise AssertionError(flags)
+assert struct.unpack("i4x", fcntl.ioctl(fd, GETFLAGS, bytes(8)))[0] == APPEND
+X
