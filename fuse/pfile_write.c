@@ -40,8 +40,11 @@
 /* A batch of one send; the topic may want smaller ones. */
 #define SEND_BYTES_MAX    (1024 * 1024)
 #define INTERRUPT_WAIT_MS 1000
-/* A write that must not block is withdrawn when it was not even sent by then. */
-#define NONBLOCK_WAIT_MS 20
+/* A write that must not block is withdrawn when it was not even sent by then: programs that set O_NONBLOCK for the descriptor of a log
+ * (haproxy) drop what gets EAGAIN, so one that only waits for a connection or a busy machine is waited for; not while the brokers are
+ * missed. */
+#define NONBLOCK_WAIT_MS        500
+#define NONBLOCK_WAIT_MISSED_MS 20
 
 /* One producer_send of a write. */
 struct part {
@@ -461,6 +464,13 @@ static void append_answer_async(struct append *ap)
     TAILQ_INSERT_TAIL(&w->full, ap, link);
 }
 
+static int64_t nonblock_wait_ms(const struct mount *m)
+{
+    int64_t since = client_missing_since_ms(m->writer);
+    bool missed = since != 0 && since + NONBLOCK_WAIT_MS <= loop_now_ms(m->loop);
+    return missed ? NONBLOCK_WAIT_MISSED_MS : NONBLOCK_WAIT_MS;
+}
+
 /* Lines that were judged and are there. Takes *l over. */
 static void append_begin(struct handle *h, struct pfile *f, fuse_req_t req, const char *buf, struct lines *l,
                          int flags)
@@ -476,7 +486,7 @@ static void append_begin(struct handle *h, struct pfile *f, fuse_req_t req, cons
         append_answer_async(ap);
     } else if ((flags & O_NONBLOCK) != 0 && request_is_open(&ap->r)) {
         ap->timer.cb = on_nonblock_timer;
-        timer_set(h->mount->loop, &ap->timer, loop_now_ms(h->mount->loop) + NONBLOCK_WAIT_MS);
+        timer_set(h->mount->loop, &ap->timer, loop_now_ms(h->mount->loop) + nonblock_wait_ms(h->mount));
     }
     append_release_one(ap);
 }

@@ -75,9 +75,12 @@ X
 changed $M "$root"
 
 # ---- groups ----
-groups=$(mtime $M/t1/.groups) group=$(mtime $M/t1/.groups/g)
+group=$(mtime $M/t1/.groups/g)
 touch marker
+ls $M/t1/.groups >/dev/null # what is known is fresh, so the time has to follow what is done here
+groups=$(mtime $M/t1/.groups)
 mkdir $M/t1/.groups/h || fail "mkdir"
+[ "$(mtime $M/t1/.groups)" != "$groups" ] || fail "the time of .groups is the same right after mkdir"
 changed $M/t1/.groups "$groups"
 groups=$(mtime $M/t1/.groups)
 touch marker

@@ -69,6 +69,7 @@ SYSTEM_TESTS += \
     %D%/177-times-tell-of-changes.t \
     %D%/187-figures-while-records-are-deleted.t \
     %D%/178-records-that-come-late.t \
+    %D%/179-non-blocking-writers.t \
     %D%/152-a-group-reads-a-topic-made-anew.t \
     %D%/153-a-group-reads-a-log-that-lost-its-end.t \
     %D%/201-empty-lines.t \
