@@ -23,6 +23,8 @@ struct verify {
     /* what the checkpoint of the partition being checked says; -1: nothing */
     int64_t flush_segment, flush_position;
     uint32_t flush_heads;
+    int64_t mark_segment, mark_position; /* and partition.flushed; -1: nothing */
+    uint32_t mark_heads;                 /* of all batches of that segment before it */
     uint32_t identity; /* of the partition being checked; 0 unknown */
     bool clean;       /* the directory says it was stopped cleanly */
     int64_t clean_note; /* ... and then this is the last change of its registers, -1 not said */

@@ -15,6 +15,7 @@
 #include "lib/base/mem.h"
 #include "lib/store/checkpoint.h"
 #include "lib/store/clean.h"
+#include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/producers.h"
 #include "src/verify.h"
@@ -151,6 +152,39 @@ static void checkpoint_check(struct verify *v, const char *dir, int64_t first, i
                       c.start_offset);
 }
 
+/* It stands beside every log that was ever flushed; one of an earlier version has none until then. */
+static void mark_read(struct verify *v, const char *dir, struct flush_mark *ret)
+{
+    CLEANUP(freep) char *path = xasprintf("%s/" MARK_FILE, dir);
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+
+    *ret = (struct flush_mark){ .offset = -1 };
+    v->mark_segment = -1;
+    if (small_read(v, path, &b) != 1)
+        return;
+    if (!mark_decode(slice_of(b.p, b.n), ret)) {
+        verify_report(v, FINDING_WARNING, path, -1, "it is damaged: how far the log was on disk is not known");
+        return;
+    }
+    if (v->identity != 0 && ret->identity != v->identity) {
+        verify_report(v, FINDING_WARNING, path, -1, "it is another partition's: how far the log was on disk is not known");
+        ret->offset = -1;
+        return;
+    }
+    v->mark_segment = ret->segment;
+    v->mark_position = ret->position;
+    v->mark_heads = ret->all_heads;
+}
+
+static void mark_end_check(struct verify *v, const char *dir, const struct flush_mark *m, int64_t end)
+{
+    CLEANUP(freep) char *path = xasprintf("%s/" MARK_FILE, dir);
+
+    if (m->offset > end)
+        verify_report(v, FINDING_ERROR, path, -1,
+                      "offsets below %" PRId64 " were on disk, but the log ends at %" PRId64, m->offset, end);
+}
+
 static void snapshots_check(struct verify *v, const char *dir, int64_t end)
 {
     struct offsets snapshots;
@@ -276,6 +310,7 @@ void verify_partition(struct verify *v, struct verify_dir *d)
 {
     CLEANUP(epochs_done) struct epochs epochs = { 0 };
     const char *dir = d->path;
+    struct flush_mark mark;
     struct offsets logs;
     int rc = offsets_list(dir, ".log", &logs);
 
@@ -293,8 +328,10 @@ void verify_partition(struct verify *v, struct verify_dir *d)
     }
     epochs_check(v, dir, &epochs);
     checkpoint_read(v, dir);
+    mark_read(v, dir, &mark);
     int64_t end = segments_check(v, dir, &logs, &epochs);
     checkpoint_check(v, dir, logs.v[0], end);
+    mark_end_check(v, dir, &mark, end);
     snapshots_check(v, dir, end);
     starts_check(v, dir, end);
     orphans_check(v, dir, &logs);

@@ -14,6 +14,7 @@
 #include "lib/base/mem.h"
 #include "lib/record/iter.h"
 #include "lib/store/checkpoint.h"
+#include "lib/store/flush_mark.h"
 #include "lib/store/logscan.h"
 #include "lib/store/segment.h"
 #include "src/verify.h"
@@ -37,6 +38,7 @@ struct walk {
     bool damaged;    /* some batch could not be read */
     bool text_known; /* its header could be read */
     uint32_t heads;  /* of the batches since the last entry of .text */
+    uint32_t all_heads; /* of all; HEADS_UNKNOWN: some could not be read */
     bool heads_lost; /* some of those could not be read */
     int64_t heads_from; /* the first of them */
     int64_t size, end_offset, text_bytes,
@@ -273,10 +275,25 @@ static void batch_check_epoch(struct walk *w, const struct scan_item *item)
                       item->h.base_offset, item->h.leader_epoch, known);
 }
 
+/* What was on disk of the newest segment at the last flush is there still. */
+static void mark_check(struct walk *w)
+{
+    struct verify *v = w->v;
+    bool here = w->last && w->base == v->mark_segment && !(w->text_known && w->text_header.sealed);
+
+    if (!here || w->size < v->mark_position || w->all_heads == HEADS_UNKNOWN || v->mark_heads == HEADS_UNKNOWN)
+        return;
+    if (w->size > v->mark_position || w->all_heads != v->mark_heads)
+        verify_report(v, FINDING_ERROR, w->path, -1,
+                      "the batches below %" PRId64 " are not those that " MARK_FILE " knows", v->mark_position);
+    v->mark_segment = -1;
+}
+
 static void batch_check_all(struct walk *w, struct logscan *s, const struct scan_item *item)
 {
     text_step(w, &item->h, item->at);
     w->heads = heads_add(w->heads, &item->h);
+    w->all_heads = heads_add(w->all_heads, &item->h);
     batch_records_check(w, s, item);
     batch_check_epoch(w, item);
     index_step(w, &item->h, item->at);
@@ -289,6 +306,7 @@ static void batch_check_all(struct walk *w, struct logscan *s, const struct scan
         !w->heads_lost && !w->text.broken && cursor_entry(&w->text) == NULL)
         verify_report(w->v, FINDING_ERROR, w->path, w->heads_from,
                       "the batches from here to %" PRId64 " are not those that " CHECKPOINT_FILE " knows", w->size);
+    mark_check(w);
     w->v->batches++;
     w->v->records += item->h.count;
 }
@@ -307,6 +325,7 @@ static void damage_report(struct walk *w, const struct scan_item *item)
     w->text_bytes = -1;
     w->damaged = true;
     w->heads_lost = true;
+    w->all_heads = HEADS_UNKNOWN;
     cursor_skip_damage(&w->index, INDEX_POSITION, item->at + item->n);
     cursor_skip_damage(&w->text, TEXT_POSITION, item->at + item->n);
 }

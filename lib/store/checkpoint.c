@@ -38,7 +38,7 @@ enum {
     CKPT_IDENTITY = 140,
     CKPT_BYTES_V1 = 144,
     CKPT_SEALED = 144,
-    CKPT_ZERO = 148,
+    CKPT_ALL_HEADS = 148, /* 0 where an earlier version 2 did not know it */
 };
 #define MAGIC  "klogckpt"
 #define FORMAT 2
@@ -80,6 +80,7 @@ void checkpoint_encode(uint8_t p[CHECKPOINT_BYTES], const struct checkpoint *c)
     put_be32(p + CKPT_HEADS, sum->heads);
     put_be32(p + CKPT_IDENTITY, c->identity);
     put_be32(p + CKPT_SEALED, c->sealed);
+    put_be32(p + CKPT_ALL_HEADS, sum->all_heads);
     put_be32(p + CKPT_CRC, crc32c(0, p + CKPT_START_OFFSET, CHECKPOINT_BYTES - CKPT_START_OFFSET));
 }
 
@@ -104,7 +105,10 @@ bool checkpoint_decode(struct slice s, struct checkpoint *ret)
         get_be32(p + CKPT_VERSION) != (first ? 1 : FORMAT) ||
         get_be32(p + CKPT_CRC) != crc32c(0, p + CKPT_START_OFFSET, s.n - CKPT_START_OFFSET))
         return false;
+    sum->all_heads = get_i64(p + CKPT_POSITION) > 0 ? HEADS_UNKNOWN : 0;
     if (!first) {
+        if (get_be32(p + CKPT_ALL_HEADS) != 0)
+            sum->all_heads = get_be32(p + CKPT_ALL_HEADS);
         sum->heads = get_be32(p + CKPT_HEADS);
         c.identity = get_be32(p + CKPT_IDENTITY);
         c.sealed = get_be32(p + CKPT_SEALED);

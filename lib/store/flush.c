@@ -106,13 +106,13 @@ int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
     bool moved = rc == 0 && t->generation == l->generation;
     if (moved)
         flush_done(l, t);
-    int64_t flushed = l->flushed.sum.end_offset;
+    struct log_point flushed = l->flushed;
     pthread_mutex_unlock(&l->mu);
     if (moved)
-        plog_disk_error(l, plog_write_mark(l, flushed), l->name);
+        plog_disk_error(l, plog_write_mark(l, &flushed), l->name);
     pthread_mutex_unlock(&l->mark_mu);
     for (int i = 0; i < t->n; i++)
         segment_unref(t->parts[i].seg);
     free(t);
-    return flushed;
+    return flushed.sum.end_offset;
 }

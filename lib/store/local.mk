@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/datadir_dirs.c \
 	%D%/entries.c %D%/entries.h \
 	%D%/epochs.c %D%/epochs.h \
+	%D%/flush_mark.c %D%/flush_mark.h \
 	%D%/flush.c \
 	%D%/io.c %D%/io.h \
 	%D%/listing.c \

@@ -17,6 +17,7 @@
 #include "lib/store/checkpoint.h"
 #include "lib/store/datadir_int.h"
 #include "lib/store/epochs.h"
+#include "lib/store/flush_mark.h"
 #include "lib/store/plog.h"
 #include "lib/store/producers.h"
 #include "lib/store/segment.h"
@@ -115,16 +116,9 @@ int plog_create_files(struct plog *l, struct segment *s);
 int plog_disk_error(struct plog *l, int rc, const char *what);
 
 /* ---- plog_mark.c ---- */
-#define MARK_FILE  "partition.flushed"
-#define MARK_BYTES 32
-struct flush_mark {
-    int64_t offset;
-    uint32_t identity;
-};
-void mark_encode(uint8_t ret[MARK_BYTES], const struct flush_mark *m);
-bool mark_decode(struct slice s, struct flush_mark *ret);
-int64_t plog_read_mark(struct plog *l);                /* the offset, -1 when it cannot be used */
-int plog_write_mark(struct plog *l, int64_t offset);   /* not synced; under mark_mu once the log is open */
+bool plog_read_mark(struct plog *l, struct flush_mark *ret); /* false, and offset -1: it cannot be used */
+/* Not synced; under mark_mu once the log is open. */
+int plog_write_mark(struct plog *l, const struct log_point *flushed);
 
 /* ---- recover.c ---- */
 /* had_dir: the partition's directory was there before. */

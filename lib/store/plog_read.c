@@ -180,8 +180,13 @@ static int make_span(struct plog *l, struct read_view *v, int64_t offset, int64_
     if (rc < 0)
         return rc;
     int64_t end = v->end_position;
-    if (start.position >= end)
-        return 0;
+    if (start.position >= end) {
+        if (start.h.base_offset < limit)
+            return 0; /* the limit is inside of it */
+        /* Compaction took what there was up to the limit, which is older than that. What it has been through is
+         * committed, and an answer without a batch would lead nobody on. */
+        v->end_position = end = start.position + batch_size(&start.h);
+    }
     if (end - start.position > max_bytes) {
         rc = find_border_below(l, v->seg, &start, start.position + MAX(max_bytes, 0), end, &end);
         if (rc < 0)

@@ -68,10 +68,12 @@ static int sum_headers(struct plog *l, struct segment *s, int64_t text_at, struc
         if (it.what != SCAN_BATCH) {
             if (it.at >= text_at)
                 sum->heads = HEADS_UNKNOWN;
+            sum->all_heads = HEADS_UNKNOWN;
             continue;
         }
         if (it.at >= text_at)
             sum->heads = heads_add(sum->heads, &it.h);
+        sum->all_heads = heads_add(sum->all_heads, &it.h);
         if (it.at == 0)
             sum->first_timestamp = it.h.max_timestamp;
         if (it.h.max_timestamp > sum->max_timestamp) {
@@ -200,7 +202,7 @@ static int lower_claims(struct plog *l, const struct cut *c, const struct recove
     low.flushed = lower_point(l, c);
     pthread_mutex_unlock(&l->mu);
     low.hw = MIN(hw, c->sum.end_offset);
-    int rc = plog_write_mark(l, MIN(low.flushed.sum.end_offset, c->sum.end_offset));
+    int rc = plog_write_mark(l, &low.flushed);
     if (rc == 0)
         rc = segfile_sync(l->mark);
     if (rc == 0)

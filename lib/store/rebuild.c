@@ -47,7 +47,7 @@ static void add_damage(struct segment *s, const struct logscan *scan, const stru
     s->sum.size += it->n;
     s->sum.text_bytes += text;
     s->sum.since_index = INT32_MAX + 1LL;
-    s->sum.heads = HEADS_UNKNOWN;
+    s->sum.heads = s->sum.all_heads = HEADS_UNKNOWN;
     if (it->what == SCAN_TAIL && scan->limit_offset != INT64_MAX)
         s->sum.end_offset = scan->limit_offset;
 }

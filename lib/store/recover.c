@@ -46,10 +46,8 @@ void recovery_note_gap(struct recovery *r, int64_t from, int64_t to)
 /* What is known of how far the log had been on disk. */
 static void load_flush_point(struct recovery *r)
 {
-    int64_t mark = plog_read_mark(r->l);
-
-    r->flush_known = mark >= 0;
-    r->flushed = MAX(mark, r->have_ckpt ? r->ckpt.flushed.sum.end_offset : 0);
+    r->flush_known = plog_read_mark(r->l, &r->mark);
+    r->flushed = MAX(r->mark.offset, r->have_ckpt ? r->ckpt.flushed.sum.end_offset : 0);
 }
 
 static int load_checkpoint(struct recovery *r)
@@ -113,10 +111,12 @@ static int open_segments(struct recovery *r)
 
 static int make_files(struct plog *l, struct segment *s)
 {
+    const struct log_point begin = { .segment = s->base, .text_base = s->text_base, .sum = segment_sum_empty(s->base) };
+    struct flush_mark mark;
     int rc = plog_create_files(l, s);
 
-    if (rc == 0 && plog_read_mark(l) < 0) {
-        rc = plog_write_mark(l, s->base);
+    if (rc == 0 && !plog_read_mark(l, &mark)) {
+        rc = plog_write_mark(l, &begin);
         if (rc == 0)
             rc = segfile_sync(l->mark);
     }
@@ -227,12 +227,13 @@ static void settle(struct recovery *r)
 static int save(struct recovery *r)
 {
     struct plog *l = r->l;
-    int64_t mark = plog_read_mark(l);
+    struct flush_mark mark;
+    bool have_mark = plog_read_mark(l, &mark);
     int rc = plog_write_checkpoint(l, l->checkpoint_hw); /* and the directory with it: names made before a kill */
 
-    if (rc == 0 && mark != l->end_offset)
-        rc = plog_write_mark(l, l->end_offset);
-    if (rc == 0 && mark > l->end_offset) /* it must not come back */
+    if (rc == 0)
+        rc = plog_write_mark(l, &l->flushed);
+    if (rc == 0 && have_mark && mark.offset > l->end_offset) /* it must not come back */
         rc = segfile_sync(l->mark);
     if (rc == -ENOSPC || rc == -EDQUOT) {
         recovery_note(r, "the disk is full: no checkpoint was written");

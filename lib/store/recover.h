@@ -23,6 +23,7 @@ struct recovery {
 
     bool flush_known;       /* the flush point of the moment of the stop is known (partition.flushed) */
     int64_t flushed;        /* everything below had been on disk; at least this far when it is not known */
+    struct flush_mark mark; /* of what is known; offset -1: nothing */
     bool changed;           /* what was found is not what the checkpoint says */
 
     /* what recovery_load_producers works out, for the caller to take over */

@@ -8,6 +8,7 @@
  *   - when the flush point is not known (partition.flushed is lost): with good batches after it damage, else torn.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "lib/store/recover.h"
 
 #define REWRITE_BYTES (1 << 20)
+#define REWRITE_FILES 64 /* that are written before the first of them is synced; as many are open */
 
 /* Where to begin: the flush point, or the front of its segment when the file does not reach it, or the front
  * of the log when there is no checkpoint. */
@@ -53,7 +55,9 @@ static int64_t first_text_base(struct recovery *r)
 struct segment_scan {
     struct logscan scan;
     struct record_iter iter;
-    int64_t cut_at; /* -1: all of it stays */
+    int64_t cut_at;   /* -1: all of it stays */
+    bool to_be_met;   /* partition.flushed names a border ahead, and the heads of all batches before it */
+    bool contradicted; /* and those are others */
 };
 
 /* The segment's bytes so far end at the first offset that is not known to be good. */
@@ -77,7 +81,7 @@ static void keep_damage(struct recovery *r, struct segment *s, struct segment_sc
     s->sum.text_bytes += damage_text_bytes(&ss->iter, &ss->scan, it);
     s->trusted = s->sum.size; /* what stands before it is looked at when it is read */
     s->sum.since_index = INT32_MAX + 1LL;
-    s->sum.heads = HEADS_UNKNOWN;
+    s->sum.heads = s->sum.all_heads = HEADS_UNKNOWN;
     if (it->what == SCAN_TAIL)
         s->sum.end_offset = ss->scan.limit_offset;
     else if (it->header_ok)
@@ -104,6 +108,25 @@ static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan
     return 0;
 }
 
+/* Does partition.flushed say what the newest segment holds from `position` on? Not of one that was sealed: the cleaner
+ * may have written it anew. */
+static bool has_mark_ahead(const struct recovery *r, struct segment *s, int64_t position)
+{
+    struct text_header h;
+
+    return r->mark.segment == s->base && r->mark.position > position && r->mark.all_heads != HEADS_UNKNOWN &&
+           s == plog_active(r->l) && !(segment_read_header(s, &h) && h.sealed);
+}
+
+/* S15: after each batch. With damage among them nothing can be said. */
+static bool contradicts_mark(const struct recovery *r, const struct segment *s, struct segment_scan *ss)
+{
+    if (!ss->to_be_met || s->sum.size < r->mark.position || s->sum.all_heads == HEADS_UNKNOWN)
+        return false;
+    ss->to_be_met = false;
+    return s->sum.size != r->mark.position || s->sum.all_heads != r->mark.all_heads;
+}
+
 static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
 {
     struct segment *s = r->l->segs[i];
@@ -113,7 +136,8 @@ static int scan_items(struct recovery *r, int i, struct segment_scan *ss)
     while ((rc = logscan_next(&ss->scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what == SCAN_BATCH) {
             rc = scan_batch(r, s, ss, &it);
-            if (rc < 0)
+            ss->contradicted = rc == 0 && contradicts_mark(r, s, ss);
+            if (rc < 0 || ss->contradicted)
                 break;
         } else if (must_cut(r, i, &it)) {
             ss->cut_at = it.at;
@@ -140,6 +164,7 @@ static int scan_segment(struct recovery *r, int i, int64_t position, int64_t nex
         ss->scan.limit_offset = r->l->segs[i + 1]->base;
     record_iter_init(&ss->iter);
     ss->cut_at = -1;
+    ss->to_be_met = has_mark_ahead(r, s, position);
     rc = scan_items(r, i, ss);
     r->rec->scanned_bytes += size - position;
     r->rec->rebuilt_indexes += position == 0 && size > 0;
@@ -181,12 +206,40 @@ static int rewrite(struct plog *l, struct segment *s, int64_t from)
         int64_t got = io_pread_full(l->io, fd, bytebuf_room(&b, n), n, at);
         rc = got < 0 ? (int)got : (size_t)got < n ? -EIO : io_pwrite_all(l->io, fd, b.p, n, at);
     }
-    if (rc == 0 && from < s->sum.size)
-        rc = l->io->fdatasync(l->io, fd);
+    if (rc == 0 && from < s->sum.size) {
+        l->io->sync_file_range(l->io, fd, from, s->sum.size - from, SYNC_FILE_RANGE_WRITE);
+        segfile_set_dirty(s->log, true); /* kept open: an error is told to who had it open */
+    }
     segfile_unpin(s->log);
     bytebuf_done(&b);
+    return plog_disk_error(l, rc, segfile_path(s->log));
+}
+
+static int sync_rewritten(struct plog *l, struct segment *s)
+{
+    int rc = segfile_sync(s->log);
+
+    if (rc == 0)
+        segfile_set_dirty(s->log, false);
     s->flushed = s->sum.size;
     return plog_disk_error(l, rc, segfile_path(s->log));
+}
+
+/* What was scanned, and no file that is another one: nothing of it is read, and it may be shorter than what was there.
+ * The disk is busy with all of a group before the first sync waits. */
+static int rewrite_all(struct recovery *r)
+{
+    struct plog *l = r->l;
+    int rc = 0;
+
+    for (int i = r->first; rc == 0 && i < l->n_segs; i += REWRITE_FILES) {
+        int end = MIN(i + REWRITE_FILES, l->n_segs);
+        for (int j = i; rc == 0 && j < end; j++)
+            rc = l->segs[j]->foreign ? 0 : rewrite(l, l->segs[j], j == r->first ? r->first_position : 0);
+        for (int j = i; rc == 0 && j < end; j++)
+            rc = sync_rewritten(l, l->segs[j]);
+    }
+    return rc;
 }
 
 /* What the checkpoint says of the newest segment. */
@@ -209,6 +262,16 @@ static int cut_foreign(struct recovery *r, int i)
     return recovery_cut(r, i, 0);
 }
 
+/* What the newest segment has above `sum` is not what was flushed there. */
+static int cut_contradicted(struct recovery *r, int i, const struct segment_sum *sum)
+{
+    struct segment *s = r->l->segs[i];
+
+    recovery_note(r, "%s from %" PRId64 " on does not hold what was written there", segfile_path(s->log), sum->size);
+    segment_reset(s, sum);
+    return recovery_cut(r, i, sum->size);
+}
+
 static int scan_all(struct recovery *r, struct segment_scan *ss)
 {
     struct plog *l = r->l;
@@ -228,9 +291,12 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
         s->known = true;
         s->trusted = position;
         ss->cut_at = -1;
+        ss->contradicted = false;
         int rc = foreign ? recovery_keep_foreign(r, s) : scan_segment(r, i, position, sum.end_offset, ss);
         if (rc < 0)
             return rc;
+        if (ss->contradicted)
+            return cut_contradicted(r, i, &sum);
         if (ss->cut_at >= 0)
             return recovery_cut(r, i, ss->cut_at);
         if (i + 1 == l->n_segs)
@@ -282,9 +348,7 @@ int recovery_scan(struct recovery *r)
     }
     if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
         return rc;
-    rc = 0;
-    for (int i = r->first; rc == 0 && i < l->n_segs; i++)
-        rc = rewrite(l, l->segs[i], i == r->first ? r->first_position : 0);
+    rc = rewrite_all(r);
     if (rc == 0 && r->first + 1 < l->n_segs) /* names made before a kill (S5) */
         rc = plog_disk_error(l, io_sync_dir(l->io, l->dirfd, l->name), l->name);
     note_loss(r);

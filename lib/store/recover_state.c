@@ -19,8 +19,10 @@ static int walk_headers(struct recovery *r, struct segment *s, const struct plac
     struct scan_item it;
     int next = plog_find_segment(r->l, s->base) + 1;
     int64_t end = s == r->end_segment ? r->end_position : s->sum.size;
-    int rc = segfile_pin(s->log, false);
 
+    if (s->foreign) /* nothing of it is read */
+        return 0;
+    int rc = segfile_pin(s->log, false);
     if (rc < 0)
         return rc;
     logscan_init(&scan, r->l->io, segfile_fd(s->log), from->position, end, from->h.base_offset);
@@ -47,7 +49,7 @@ static void note_epoch(struct recovery *r, const struct batch_header *h)
 static int32_t first_epoch(struct recovery *r, struct segment *s)
 {
     struct batch_header h;
-    return plog_header_at(r->l, s, 0, s->sum.size, &h) == 0 ? h.leader_epoch : -1;
+    return !s->foreign && plog_header_at(r->l, s, 0, s->sum.size, &h) == 0 ? h.leader_epoch : -1;
 }
 
 /* Only segments in which the epoch changes are walked. */

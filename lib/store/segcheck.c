@@ -378,6 +378,10 @@ int plog_check_range(struct plog *l, struct segment *s, int64_t from, int64_t *t
             repaired = true;
             rc = plog_repair_segment(l, s);
         }
+        if (rc == -EAGAIN && at > from) { /* what is good so far can be had without waiting */
+            *to = at;
+            return 0;
+        }
         if (rc < 0)
             return rc == -ENODATA ? -EBADMSG : rc;
     }

@@ -109,6 +109,7 @@ bool text_header_decode(const uint8_t *p, int64_t n, struct text_header *ret)
     h.version = (int32_t)get_be32(p + TEXT_H_VERSION);
     h.identity = get_be32(p + TEXT_H_IDENTITY);
     h.sum.heads = get_be32(p + TEXT_H_HEADS);
+    h.sum.all_heads = HEADS_UNKNOWN;
     h.base = (int64_t)get_be64(p + TEXT_H_BASE);
     h.text_base = (int64_t)get_be64(p + TEXT_H_TEXT_BASE);
     h.sealed = get_be32(p + TEXT_H_SEALED) == 1;

@@ -155,6 +155,7 @@ void segment_add(struct segment *s, const struct batch_header *h, int64_t text_b
         sum->since_index = 0;
     }
     sum->heads = heads_add(sum->heads, h);
+    sum->all_heads = heads_add(sum->all_heads, h);
     sum->size += batch_size(h);
     sum->since_index += batch_size(h);
     sum->text_bytes += text_bytes;

@@ -58,6 +58,7 @@ struct segment_sum {
     int64_t indexed_timestamp;       /* of the last entry of .timeindex, -1 none */
     int32_t index_n, time_n, text_n; /* entries of the indexes */
     uint32_t heads;                  /* of the batches since the last entry of .text */
+    uint32_t all_heads;              /* of all batches, in the newest segment; HEADS_UNKNOWN in a sealed one */
 };
 
 #define CHECKED_RANGES 8

@@ -35,6 +35,7 @@ static const struct segment_sum some_sum = {
     .time_n = 10,
     .text_n = 11,
     .heads = 12,
+    .all_heads = 13,
 };
 
 static void the_checkpoint(void **state)
@@ -55,7 +56,7 @@ static void the_checkpoint(void **state)
         { 16, 8, 21 },   { 24, 8, 22 },   { 32, 8, 1002 }, { 40, 8, 23 },   { 48, 8, 1001 }, { 56, 8, 24 },
         { 64, 8, 1003 }, { 72, 8, 1004 }, { 80, 8, 1005 }, { 88, 8, 1006 }, { 96, 8, 1007 }, { 104, 8, 1008 },
         { 112, 4, 9 },   { 116, 4, 10 },  { 120, 4, 11 },  { 124, 4, 1 },   { 128, 8, 25 },  { 136, 4, 12 },
-        { 140, 4, 26 },  { 144, 4, 27 },  { 148, 4, 0 },
+        { 140, 4, 26 },  { 144, 4, 27 },  { 148, 4, 13 },
     };
     uint8_t p[CHECKPOINT_BYTES], again[CHECKPOINT_BYTES];
     struct checkpoint back;
@@ -74,6 +75,38 @@ static void the_checkpoint(void **state)
         p[i] ^= 1;
         assert_false(checkpoint_decode(slice_of(p, i), &back));
     }
+}
+
+static void the_flush_mark_and_the_one_of_version_1(void **state)
+{
+    static const uint8_t v1[32] = { 'k',  'l',  'o', 'g', 'f', 'l', 's', 'h', 0, 0, 0,  1, 0x4a, 0xc7, 0xf8, 0x15,
+                                    0, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 42, 0, 0, 0, 0 };
+    const struct flush_mark m = { .offset = 41, .identity = 42, .segment = 40, .position = 44, .all_heads = 45 };
+    static const struct {
+        int at, width;
+        int64_t value;
+    } fields[] = { { 16, 8, 41 }, { 24, 4, 42 }, { 28, 4, 45 }, { 32, 8, 40 }, { 40, 8, 44 } };
+    uint8_t p[MARK_BYTES], again[MARK_BYTES];
+    struct flush_mark back;
+
+    (void)state;
+    mark_encode(p, &m);
+    assert_head(p, sizeof p, "klogflsh", 2);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        assert_field(p, fields[i].at, fields[i].width, fields[i].value);
+    assert_true(mark_decode(slice_of(p, sizeof p), &back));
+    mark_encode(again, &back);
+    assert_memory_equal(again, p, sizeof p);
+    for (size_t i = 0; i < sizeof p; i++) {
+        p[i] ^= 1;
+        assert_false(mark_decode(slice_of(p, sizeof p), &back));
+        p[i] ^= 1;
+        assert_false(mark_decode(slice_of(p, i), &back));
+    }
+    assert_true(mark_decode(slice_of(v1, sizeof v1), &back));
+    assert_int_equal(back.offset, 41);
+    assert_int_equal(back.identity, 42);
+    assert_int_equal(back.segment, -1);
 }
 
 static void the_text_header_and_its_entries(void **state)
@@ -331,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_clean_marker_and_the_one_of_version_1),
         cmocka_unit_test(a_changed_partition_metadata_is_noticed),
+        cmocka_unit_test(the_flush_mark_and_the_one_of_version_1),
         cmocka_unit_test(the_checkpoint),    cmocka_unit_test(the_text_header_and_its_entries),
         T(the_index_files_of_a_segment),     cmocka_unit_test(the_producer_snapshot),
         cmocka_unit_test(the_leader_epochs), cmocka_unit_test(the_small_files),

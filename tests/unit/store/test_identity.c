@@ -7,6 +7,8 @@
 
 #include "lib/store/metafiles.h"
 
+#include <pthread.h>
+
 #define VALUE 300
 
 /* Record o has (o * 7) % 251 as the byte of its value; base: so that two logs differ. */
@@ -269,9 +271,143 @@ static void a_look_is_remembered(void **state)
     assert_true(s->trusted < s->sum.size && s->n_good == 1);
 }
 
+/* After a kill nothing but partition.flushed says what lies above the checkpoint and the last entry of .text. */
+static void whole_batches_of_another_log_above_the_checkpoint_are_not_taken(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.index_interval_bytes = 1 << 20;
+    must_open(f);
+    for (int i = 0; i < 5; i++)
+        put(f, f->l, 2, 0);
+    reopen(f, true); /* with a checkpoint at offset 10 */
+    for (int i = 0; i < 5; i++)
+        put(f, f->l, 2, 0);
+    assert_int_equal(flush(f), 0);
+    int64_t one = ends_of(f).size_bytes / 10;
+    struct bytebuf ours = { 0 }, theirs = { 0 };
+    char path[PATH_MAX];
+    file_path(f, SEG0 ".log", path);
+    assert_int_equal(fs_read_file(AT_FDCWD, path, 1 << 20, &ours), 0);
+    assert_int_equal(plog_truncate(f->l, 10), 0);
+    for (int i = 0; i < 5; i++)
+        put(f, f->l, 2, 100);
+    assert_int_equal(fs_read_file(AT_FDCWD, path, 1 << 20, &theirs), 0);
+    assert_int_equal(theirs.n, ours.n);
+    assert_int_equal(flush(f), 0);
+    shut(f, false);
+    struct { int first, n; } const copied[] = { { 0, 5 }, { 0, 1 }, { 2, 1 }, { 4, 1 } };
+    for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
+        char mark[PATH_MAX], check[PATH_MAX];
+        struct bytebuf m = { 0 }, c = { 0 };
+        file_path(f, "partition.flushed", mark);
+        file_path(f, "partition.checkpoint", check);
+        assert_int_equal(fs_read_file(AT_FDCWD, mark, 1 << 20, &m), 0);
+        assert_int_equal(fs_read_file(AT_FDCWD, check, 1 << 20, &c), 0);
+        int64_t at = (5 + copied[i].first) * one;
+        file_poke(f, SEG0 ".log", at, ours.p + at, (size_t)(copied[i].n * one));
+        must_open(f);
+        assert_int_equal(ends_of(f).end_offset, 10);
+        assert_non_null(strstr(f->rec.note, "does not hold what was written there"));
+        assert_non_null(strstr(f->rec.note, "LOST 10 records"));
+        assert_int_equal(f->rec.cut_bytes, 5 * one);
+        assert_int_equal(read_all(f->l, 0, 1 << 20), 0);
+        put(f, f->l, 2, 0);
+        reopen(f, false);
+        assert_int_equal(ends_of(f).end_offset, 12);
+        assert_int_equal(read_all(f->l, 0, 1 << 20), 0);
+        shut(f, false);
+        file_poke(f, SEG0 ".log", 0, theirs.p, theirs.n); /* as it was: not a word about it */
+        file_poke(f, "partition.flushed", 0, m.p, m.n);
+        file_poke(f, "partition.checkpoint", 0, c.p, c.n);
+        must_open(f);
+        assert_int_equal(ends_of(f).end_offset, 20);
+        assert_string_equal(f->rec.note, "");
+        shut(f, false);
+        file_poke(f, "partition.flushed", 0, m.p, m.n);
+        file_poke(f, "partition.checkpoint", 0, c.p, c.n);
+        bytebuf_done(&m);
+        bytebuf_done(&c);
+    }
+    bytebuf_done(&ours);
+    bytebuf_done(&theirs);
+}
+
+/* A whole file of another log, shorter than the one that was there, among those that a start after a kill scans. */
+static void a_shorter_file_of_another_log_is_kept_and_the_log_opens(void **state)
+{
+    struct fixture *f = *state;
+
+    small(f);
+    must_open(f);
+    struct plog *other = open_other(f);
+    for (int i = 0; i < 59; i++)
+        put(f, f->l, 2, 0);
+    for (int i = 0; i < 12; i++)
+        put(f, other, 1, 100);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_close(other, true, 0), 0);
+    shut(f, false);
+    int64_t size = file_size(f, "00000000000000000022.log");
+    copy_file(f, "orders-1/" SEG0 ".log", "orders-0/00000000000000000022.log");
+    assert_true(file_size(f, "00000000000000000022.log") < size);
+    for (int i = 0; i < 2; i++) {
+        must_open(f);
+        assert_int_equal(ends_of(f).end_offset, 118);
+        assert_int_equal(read_all(f->l, 0, 1 << 20), 22);
+        shut(f, false);
+    }
+    must_open(f);
+}
+
+struct no_wait {
+    struct plog *l;
+    struct plog_span span;
+    int rc;
+};
+
+static void *read_without_waiting(void *arg)
+{
+    struct no_wait *w = arg;
+
+    plog_thread_may_not_wait();
+    w->rc = plog_read(w->l, 22, 118, 1 << 20, true, &w->span);
+    return NULL;
+}
+
+/* Made ready is one batch; the entry of .text behind it is damaged, and to mend that takes waiting. */
+static void what_is_ready_is_read_without_waiting_for_the_rest(void **state)
+{
+    struct fixture *f = *state;
+    struct plog_span s;
+    pthread_t t;
+
+    small(f);
+    must_open(f);
+    for (int i = 0; i < 59; i++)
+        put(f, f->l, 2, 0);
+    int64_t one = ends_of(f).size_bytes / 59;
+    shut(f, true);
+    file_poke(f, "00000000000000000022.text", 96 + 24 + 2, "x", 1);
+    must_open(f);
+    assert_int_equal(plog_read(f->l, 22, 118, 0, true, &s), 0);
+    assert_int_equal(s.n, one);
+    plog_span_release(&s);
+    struct no_wait w = { .l = f->l };
+    assert_int_equal(pthread_create(&t, NULL, read_without_waiting, &w), 0);
+    pthread_join(t, NULL);
+    assert_int_equal(w.rc, 0);
+    assert_true(w.span.n >= one && w.span.n < 11 * one);
+    plog_span_release(&w.span);
+    assert_int_equal(read_all(f->l, 0, 1 << 20), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(whole_batches_of_another_log_above_the_checkpoint_are_not_taken),
+        T(a_shorter_file_of_another_log_is_kept_and_the_log_opens),
+        T(what_is_ready_is_read_without_waiting_for_the_rest),
         T(a_flipped_offset_or_length_hides_one_batch),
         T(another_partitions_file_is_not_read),
         T(what_is_missing_after_a_clean_stop_is_told),
