@@ -10,6 +10,7 @@
 
 #include "lib/store/checkpoint.h"
 #include "lib/store/epochs.h"
+#include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "src/commands.h"
 #include "src/offline.h"
@@ -33,6 +34,7 @@ static const struct kind {
     { ".text", true, dump_text },
     { ".producers", true, dump_producers },
     { CHECKPOINT_FILE, false, dump_checkpoint },
+    { MARK_FILE, false, dump_flush_mark },
     { EPOCHS_FILE, false, dump_epochs },
     { META_FILE, false, dump_meta },
     { PARTITION_FILE, false, dump_partition_metadata },
@@ -82,10 +84,9 @@ const struct command cmd_dump = {
     .operands_max = -1,
     .summary = "Prints files of a data directory, without a broker",
     .text = "It knows a segment's .log, .index, .timeindex, .text and .producers, and partition.checkpoint,\n"
-            "leader-epoch-checkpoint, meta.properties and partition.metadata. Bytes that are not UTF-8 are "
-            "escaped\n"
-            "as \\xNN, in JSON they are NAME_base64. It fails when a file is damaged, after printing what is "
-            "whole.",
+            "partition.flushed, leader-epoch-checkpoint, meta.properties and partition.metadata. Bytes that are\n"
+            "not UTF-8 are escaped as \\xNN, in JSON they are NAME_base64. It fails when a file is damaged, after\n"
+            "printing what is whole.",
     .examples = "klog dump /var/lib/klog/orders-0/00000000000000000000.log\n"
                 "klog dump --records --from 1000 -n 1 00000000000000000000.log\n"
                 "klog dump --records --json *.log | jq -r '.records[].value'",

@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/store/checkpoint.h"
 #include "lib/store/epochs.h"
+#include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/producers.h"
 #include "src/offline.h"
@@ -223,6 +224,23 @@ int dump_checkpoint(const struct dump *d)
     json_object_set_new(o, "flushed_segment", json_integer(c.flushed.segment));
     json_object_set_new(o, "flushed_position", json_integer(c.flushed.sum.size));
     json_object_set_new(o, "producers_offset", json_integer(c.producers_offset));
+    return object_print(d, o);
+}
+
+int dump_flush_mark(const struct dump *d)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct flush_mark m;
+
+    if (!offline_read(d->args, d->path, &b))
+        return CLI_FAILED;
+    if (!mark_decode(slice_of(b.p, b.n), &m))
+        return not_whole(d, "flush mark");
+    json_t *o = json_pack("{s:I}", "flushed_offset", (json_int_t)m.offset);
+    if (m.segment >= 0) { /* version 1 did not say where */
+        json_object_set_new(o, "flushed_segment", json_integer(m.segment));
+        json_object_set_new(o, "flushed_position", json_integer(m.position));
+    }
     return object_print(d, o);
 }
 

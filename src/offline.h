@@ -37,6 +37,7 @@ int dump_timeindex(const struct dump *d);
 int dump_text(const struct dump *d);
 int dump_producers(const struct dump *d);
 int dump_checkpoint(const struct dump *d);
+int dump_flush_mark(const struct dump *d);
 int dump_epochs(const struct dump *d);
 int dump_meta(const struct dump *d);
 int dump_partition_metadata(const struct dump *d);

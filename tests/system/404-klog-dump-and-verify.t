@@ -12,8 +12,19 @@ klog dump --json "$L" >out || fail "dump --json"
 jq -es 'length > 1' out >/dev/null || fail "not JSON: $(head -n2 out)"
 I=$(ls "$D"/t1-0/*.index | head -n1)
 status 0 klog dump "$I"
+eq "the flush mark" "{\"flushed_offset\":3001,\"flushed_segment\":0,\"flushed_position\":$(stat -c %s "$L")}" \
+    "$(klog dump --json "$D/t1-0/partition.flushed" | jq -c .)"
 status 0 klog verify "$D"
 status 0 klog verify "$D" --json
+cp "$D/t1-0/partition.flushed" mark
+"$PY" -c "
+f = open('$D/t1-0/partition.flushed', 'r+b')
+f.seek(20)
+f.write(b'x')"
+status 1 klog dump "$D/t1-0/partition.flushed"
+status 0 klog verify "$D"
+has "a damaged flush mark" 'partition.flushed: it is damaged' "$OUT"
+cp mark "$D/t1-0/partition.flushed"
 "$PY" -c "
 f = open('$L', 'r+b')
 f.seek(300)
