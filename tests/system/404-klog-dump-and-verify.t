@@ -12,7 +12,8 @@ klog dump --json "$L" >out || fail "dump --json"
 jq -es 'length > 1' out >/dev/null || fail "not JSON: $(head -n2 out)"
 I=$(ls "$D"/t1-0/*.index | head -n1)
 status 0 klog dump "$I"
-eq "the flush mark" "{\"flushed_offset\":3001,\"flushed_segment\":0,\"flushed_position\":$(stat -c %s "$L")}" \
+N=$(ls "$D"/t1-0/*.log | tail -n1)
+eq "the flush mark" "{\"flushed_offset\":3001,\"flushed_segment\":$(basename "$N" .log | sed 's/^0*//'),\"flushed_position\":$(stat -c %s "$N")}" \
     "$(klog dump --json "$D/t1-0/partition.flushed" | jq -c .)"
 status 0 klog verify "$D"
 status 0 klog verify "$D" --json
