@@ -24,6 +24,7 @@ static const struct api apis[] = {
     { API_SYNC_GROUP, 0, 5, handle_sync_group },
     { API_DESCRIBE_GROUPS, 0, 6, handle_describe_groups },
     { API_LIST_GROUPS, 0, 5, handle_list_groups },
+    { API_SASL_HANDSHAKE, 0, 1, handle_sasl_handshake },
     { API_API_VERSIONS, 0, 4, handle_api_versions },
     { API_CREATE_TOPICS, 2, 7, handle_create_topics },
     { API_DELETE_TOPICS, 1, 6, handle_delete_topics },

@@ -32,6 +32,7 @@ request_handler handle_describe_producers;
 request_handler handle_describe_user_scram_credentials;
 request_handler handle_list_config_resources;
 request_handler handle_list_transactions;
+request_handler handle_sasl_handshake;
 request_handler handle_describe_configs;
 request_handler handle_describe_groups;
 request_handler handle_describe_log_dirs;

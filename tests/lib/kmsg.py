@@ -81,6 +81,7 @@ APIS = {  # name: (key, first flexible version, request, response)
         61, 0, "topics [name str, partitions []i32]",
         "throttle i32, topics [name str, partitions [partition i32, error i16, message str?, "
         "producers [id i64, epoch i32, sequence i32, timestamp i64, coordinator i32, txn i64]]]"),
+    "SaslHandshake": (17, 99, "mechanism str", "error i16, mechanisms []str"),
     "ListTransactions": (
         66, 0, "states []str, producers []i64, duration i64 1+, pattern str? 2+",
         "throttle i32, error i16, unknown []str, transactions [name str, id i64, state str]"),

@@ -76,6 +76,10 @@ assert logger("root", "DEBUG") == 0 and level()[1][0][1] == "DEBUG"
 r = c.ask_msg("DescribeConfigs", 3, resources=[dict(kind=4, name="1", keys=["log.level"])])
 assert r["results"][0]["configs"][0]["value"] == "debug", r
 
+# who says who it is learns that nobody asks
+for v in (0, 1):
+    assert c.ask_msg("SaslHandshake", v, mechanism="PLAIN") == dict(error=34, mechanisms=[])
+
 # transactions
 for v in (1, 3):
     r = ask("FindCoordinator", v, key="tx", type=1)
