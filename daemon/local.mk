@@ -45,6 +45,7 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/group/coordinator_env.c
 %C%_libklogd_a_SOURCES += %D%/group/coordinator_expiry.c
 %C%_libklogd_a_SOURCES += %D%/group/coordinator_load.c
+%C%_libklogd_a_SOURCES += %D%/group/coordinator_place.c
 %C%_libklogd_a_SOURCES += %D%/group/coordinator_write.c
 
 # requests

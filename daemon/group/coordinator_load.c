@@ -98,6 +98,10 @@ static void tell_end(const struct loading *ld, int64_t began_ms)
         log_warn("%s-%d: %" PRId64 " records were not, or not wholly, taken: the first at offset %" PRId64
                  ", since %s; did another program write to this topic?",
                  OFFSETS_TOPIC, ld->shard->id, rp->aside, rp->first_aside, rp->why);
+    if (rp->stray > 0)
+        log_warn("%s-%d: %" PRId64 " records are of groups that belong to other partitions of the %d: the topic has been grown; "
+                 "their positions are not found any more, klog group reset sets new ones",
+                 OFFSETS_TOPIC, ld->shard->id, rp->stray, rp->n_shards);
     log_debug("%s-%d: loaded groups=%u records=%" PRId64 " ms=%" PRId64, OFFSETS_TOPIC, ld->shard->id,
               HASH_COUNT(ld->shard->groups), rp->records, clock_mono_ms() - began_ms);
 }
@@ -124,7 +128,7 @@ static void load_run(struct job *j)
     int64_t began_ms = clock_mono_ms();
     struct loading ld = {
         .shard = sh,
-        .replay = { .table = &sh->groups, .add = add_entry, .arg = sh, .env = &sh->coordinator->env, .now_ms = began_ms },
+        .replay = { .table = &sh->groups, .add = add_entry, .arg = sh, .shard = sh->id, .n_shards = sh->coordinator->n_shards, .env = &sh->coordinator->env, .now_ms = began_ms },
     };
 
     sh->load_rc = load_all(&ld);

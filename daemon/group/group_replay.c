@@ -55,6 +55,8 @@ void group_replay_record(struct group_replay *rp, const struct record *r, int64_
     const char *why = group_log_read(r, a, &rec);
     if (why != NULL)
         set_aside(rp, offset, why);
+    else if (rec.kind != GROUP_LOG_OTHER && coordinator_partition_of(kstr_of(rec.group), rp->n_shards) != rp->shard)
+        rp->stray++;
     else if (rec.kind == GROUP_LOG_GROUP)
         replay_group(rp, &rec, offset, a);
     else if (rec.kind == GROUP_LOG_OFFSET)

@@ -17,7 +17,8 @@ struct group_replay {
     void *arg;
     const struct group_env *env;
     int64_t now_ms; /* monotonic: sessions begin */
-    int64_t records, aside;
+    int32_t shard, n_shards; /* the partition that is read, of how many */
+    int64_t records, aside, stray; /* stray: of groups that belong to another partition */
     int64_t first_aside; /* offset of the first that was set aside, wholly or in part */
     const char *why;     /* of that one; static. NULL: none */
 };

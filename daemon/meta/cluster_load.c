@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/broker.h"
+#include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster_int.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -40,6 +41,29 @@ struct topic_config *topic_config_lenient(const char *what, const struct broker_
     }
     free(good);
     return cfg != NULL ? cfg : topic_config_new(defaults, NULL, 0, err, sizeof err);
+}
+
+/* An earlier version, or the default of its broker, let the topic of the groups' positions be deleted from: it is not, whatever
+ * its register says. */
+static struct topic_config *keep_positions(struct topic_config *cfg, const char *what, const struct broker_config *defaults,
+                                           const struct topic_config_entry *entries, size_t n)
+{
+    if (cfg->compact && !cfg->delete_)
+        return cfg;
+    log_warn("%s: its cleanup.policy is %s, by which the positions of groups would expire: it is treated as compact; "
+             "klog config set topic " OFFSETS_TOPIC " cleanup.policy=compact makes it so",
+             what, cfg->compact ? "compact,delete" : "delete");
+    topic_config_unref(cfg);
+
+    struct topic_config_entry *settled = xcalloc(n + 1, sizeof *settled);
+    size_t n_settled = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(entries[i].key, "cleanup.policy") != 0)
+            settled[n_settled++] = entries[i];
+    settled[n_settled++] = (struct topic_config_entry){ (char *)"cleanup.policy", (char *)"compact" };
+    cfg = topic_config_lenient(what, defaults, settled, n_settled);
+    free(settled);
+    return cfg;
 }
 
 static struct topic_config_entry entry_of(const struct conf_key *k, const void *obj)
@@ -161,6 +185,8 @@ static int config_load(struct cluster *c, const char *topic, const struct broker
         return rc;
     }
     ret->config = topic_config_lenient(what, defaults, entries, n);
+    if (strcmp(topic, OFFSETS_TOPIC) == 0)
+        ret->config = keep_positions(ret->config, what, defaults, entries, n);
     config_entries_free(entries, n);
     return 0;
 }

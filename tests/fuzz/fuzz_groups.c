@@ -359,7 +359,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
         .p = p,
         .n = n,
     };
-    struct group_replay rp = { .table = &w.groups, .add = add, .env = &w.env, .now_ms = w.now_ms };
+    struct group_replay rp = { .table = &w.groups, .add = add, .env = &w.env, .n_shards = 1, .now_ms = w.now_ms };
 
     arena_init(&a);
     for (uint8_t left = u8(); left > 0 && w.n > 0; left--) {
