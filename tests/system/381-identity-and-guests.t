@@ -52,7 +52,9 @@ refused "another broker.id" "registers belong to broker 1, meta.properties says 
 
 # ---- partition.metadata: a changed one is told, and no other records are served under the name ----
 rm -rf "$D" && cp -a good "$D"
-sed -i '/^topic_id/s/\(: .\)\(.\)\(.\)/\1\3\2/' "$D/aa-0/partition.metadata" # two characters change places
+id=$(id_of aa-0) at=1
+while [ "${id:at:1}" = "${id:at+1:1}" ]; do at=$((at + 1)); done # two characters that differ change places
+sed -i "s/^topic_id: .*/topic_id: ${id:0:at}${id:at+1:1}${id:at:1}${id:at+2}/" "$D/aa-0/partition.metadata"
 klogd_start
 has "it is told" "WARN .*/aa-0/partition.metadata is damaged" "$(cat "$KLOGD_LOG")"
 consume aa | cmp - <(seq 100) || fail "records behind a damaged partition.metadata"

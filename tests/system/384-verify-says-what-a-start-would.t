@@ -41,7 +41,9 @@ back
 cp "$D/bb-0/partition.metadata" "$D/aa-1/"
 says "another topic's" 1 'aa-1: it belongs to another topic than the one registered'
 back
-sed -i '/^topic_id/s/\(: .\)\(.\)\(.\)/\1\3\2/' "$D/aa-0/partition.metadata"
+id=$(sed -n 's/^topic_id: //p' "$D/aa-0/partition.metadata") at=1
+while [ "${id:at:1}" = "${id:at+1:1}" ]; do at=$((at + 1)); done # two characters that differ change places
+sed -i "s/^topic_id: .*/topic_id: ${id:0:at}${id:at+1:1}${id:at:1}${id:at+2}/" "$D/aa-0/partition.metadata"
 says "a changed topic id" 1 'aa-0/partition.metadata: it holds no topic id, or its checksum is wrong'
 back
 : >"$D/aa-0/00000000000000000200.start"
