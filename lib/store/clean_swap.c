@@ -9,6 +9,7 @@
  * moves up by what was taken out; as far as a reader is concerned that much went from the front.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "lib/base/check.h"
@@ -113,8 +114,10 @@ static int write_manifest(struct clean_pass *p, struct segment *const *olds, int
     return clean_manifest_write(p->l, &m);
 }
 
-/* From here on the log has the new segment, and its files must get its names. Under slow_mu. */
-static int commit(struct clean_pass *p, int at, struct segment *const *olds, int n, struct segment *fresh)
+/* From here on the log has the new segment, and its files must get its names: a shortage that passes may not stop it on
+ * the way, so the directory has been opened before (dir). Only the last manifest may wait: what it would end is done,
+ * and a start, or the next pass, finds nothing left to do and removes it. Under slow_mu. */
+static int commit(struct clean_pass *p, int at, struct segment *const *olds, int n, struct segment *fresh, int dir)
 {
     struct plog *l = p->l;
     struct segment *s = take_over(l, fresh);
@@ -128,15 +131,15 @@ static int commit(struct clean_pass *p, int at, struct segment *const *olds, int
     int rc = rename_all(l, fresh, s);
     pthread_mutex_unlock(&l->fix_mu);
     if (rc == 0)
-        rc = io_sync_dir(l->io, l->dirfd, l->name);
+        rc = l->io->fsync(l->io, dir);
     if (rc == 0)
         rc = unlink_others(olds, n);
     if (rc == 0)
-        rc = io_sync_dir(l->io, l->dirfd, l->name);
-    if (rc == 0) /* nothing of this is to be done again at the next start */
-        rc = write_manifest(p, NULL, 0, 0);
+        rc = l->io->fsync(l->io, dir);
     if (rc < 0)
         datadir_fail(l->dd, -rc, l->name); /* what is in memory is not what the names say */
+    else /* nothing of this is to be done again at the next start */
+        rc = plog_disk_error(l, write_manifest(p, NULL, 0, 0), l->name);
     for (int i = 0; i < SEGMENT_FILES; i++)
         segfile_unpin(clean_file_of(s, (enum segment_file)i));
     segment_unref(s);
@@ -144,9 +147,10 @@ static int commit(struct clean_pass *p, int at, struct segment *const *olds, int
     return rc;
 }
 
-/* Everything that can fail for reasons that pass comes first. Under slow_mu. */
+/* Everything that can fail for reasons that pass comes first. The directory is then open, for the caller to close.
+ * Under slow_mu. */
 static int prepare(struct clean_pass *p, struct segment *const *olds, int n, const struct segment *fresh,
-                   int *ret_at)
+                   int *ret_at, int *ret_dir)
 {
     struct plog *l = p->l;
 
@@ -157,23 +161,32 @@ static int prepare(struct clean_pass *p, struct segment *const *olds, int n, con
         return -ECANCELED;
     if (datadir_failed(l->dd))
         return -EROFS;
-    int rc = io_sync_dir(l->io, l->dirfd, l->name);
+    int dir = l->io->openat(l->io, l->dirfd, l->name, O_RDONLY | O_DIRECTORY, 0);
+    if (dir < 0)
+        return dir;
+    int rc = l->io->fsync(l->io, dir);
+    if (rc == 0) {
+        l->cleaning = true; /* even if this fails, some manifest may be there */
+        rc = write_manifest(p, olds, n, fresh->sum.size);
+    }
     if (rc < 0)
-        return rc;
-    l->cleaning = true; /* even if this fails, some manifest may be there */
-    return write_manifest(p, olds, n, fresh->sum.size);
+        l->io->close(l->io, dir);
+    else
+        *ret_dir = dir;
+    return rc;
 }
 
 int clean_swap(struct clean_pass *p, int first, int n, struct segment *fresh)
 {
     struct plog *l = p->l;
     struct segment *const *olds = p->range.segs + first;
-    int at;
+    int at, dir;
 
     pthread_mutex_lock(&l->slow_mu);
-    int rc = prepare(p, olds, n, fresh, &at);
+    int rc = prepare(p, olds, n, fresh, &at, &dir);
     if (rc == 0) {
-        rc = commit(p, at, olds, n, fresh);
+        rc = commit(p, at, olds, n, fresh, dir);
+        l->io->close(l->io, dir);
     } else {
         if (rc != -ECANCELED)
             plog_disk_error(l, rc, l->name);

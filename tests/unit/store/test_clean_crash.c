@@ -226,7 +226,7 @@ static void wipe(struct fixture *f)
     assert_int_equal(mkdir(f->path, 0755), 0);
 }
 
-enum stop { STOP_KILL, STOP_CUT, STOP_TORN, STOP_ERROR, STOP_FULL };
+enum stop { STOP_KILL, STOP_CUT, STOP_TORN, STOP_ERROR, STOP_FULL, STOP_OPENS };
 
 static int64_t sweep(struct fixture *f, enum stop how, int64_t stride)
 {
@@ -242,10 +242,14 @@ static int64_t sweep(struct fixture *f, enum stop how, int64_t stride)
             faulty_arm(io, FAULT_ERROR, at, EIO, 0);
         else if (how == STOP_FULL)
             faulty_arm(io, FAULT_ERROR, at, ENOSPC, 3);
+        else if (how == STOP_OPENS)
+            faulty_arm(io, FAULT_OPEN, at, EMFILE, 2);
         else
             faulty_arm(io, FAULT_STOP, at, 0, 0);
         life(f, &g);
         hit = faulty_hit(io);
+        if (how == STOP_OPENS && f->dd != NULL)
+            assert_false(datadir_failed(f->dd));
         drop(f);
         if (how == STOP_CUT || how == STOP_ERROR)
             faulty_power_cut(io, CUT_SYNCED_ONLY, 0);
@@ -284,6 +288,11 @@ static void a_full_disk_only_puts_cleaning_off(void **state)
     sweep(*state, STOP_FULL, 2);
 }
 
+static void a_shortage_of_descriptors_only_puts_cleaning_off(void **state)
+{
+    assert_true(sweep(*state, STOP_OPENS, 1) > 20);
+}
+
 static int setup(void **state)
 {
     int rc = fixture_setup(state);
@@ -308,6 +317,7 @@ int main(void)
         T(with_a_torn_rest_nothing_is_lost),
         T(an_error_of_the_disk_loses_nothing),
         T(a_full_disk_only_puts_cleaning_off),
+        T(a_shortage_of_descriptors_only_puts_cleaning_off),
     };
     return RUN(tests);
 }
