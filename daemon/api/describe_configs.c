@@ -162,9 +162,6 @@ void handle_describe_configs(struct request *r)
         return;
     for (int32_t i = 0; i < q->n_resources; i++)
         n_keys += MAX(q->resources[i].n_configuration_keys, 0);
-    if (q->n_resources + n_keys > ON_LOOP_MAX)
-        request_answer_on_worker(r, (size_t)q->n_resources * topic_config_table.n * entry_bytes(q->include_synonyms),
-                                 answer);
-    else
-        request_reply(r, answer(r, NULL));
+    request_answer(r, q->n_resources + n_keys > ON_LOOP_MAX,
+                   (size_t)q->n_resources * topic_config_table.n * entry_bytes(q->include_synonyms), answer);
 }

@@ -145,5 +145,5 @@ static bool is_long(struct request *r)
 
 void handle_describe_groups(struct request *r)
 {
-    group_answer(r, is_long(r), answer);
+    request_answer(r, is_long(r), GROUP_ON_LOOP_BYTES, answer);
 }

@@ -39,22 +39,6 @@ static inline const struct cluster_topic *group_topic(const struct cluster_image
 enum { GROUP_ON_LOOP_BYTES = 1 << 20, GROUP_ON_LOOP_NAMES = 1000 };
 #define GROUP_ANSWER_TOO_LARGE "the answer would be too large: ask for fewer at once"
 
-/* Answers now, or on a worker. */
-static inline void group_answer(struct request *r, bool is_long, request_answerer *answer)
-{
-    const char *why = NULL;
-
-    if (is_long) {
-        request_answer_on_worker(r, GROUP_ON_LOOP_BYTES, answer);
-        return;
-    }
-    const void *rsp = answer(r, &why);
-    if (rsp != NULL)
-        request_reply(r, rsp);
-    else
-        request_close(r, why);
-}
-
 static inline bool cluster_image_has_partition(const struct cluster_image *img, struct kstr topic,
                                                int32_t partition)
 {

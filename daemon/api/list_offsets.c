@@ -147,8 +147,5 @@ static bool takes_long(const struct list_offsets_request *q)
 void handle_list_offsets(struct request *r)
 {
     const struct list_offsets_request *q = r->body;
-    if (takes_long(q))
-        request_answer_on_worker(r, HANDLER_BYTES, answer);
-    else
-        request_reply(r, answer(r, NULL));
+    request_answer(r, takes_long(q), HANDLER_BYTES, answer);
 }

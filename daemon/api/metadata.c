@@ -278,22 +278,13 @@ static int64_t size_of_answer(struct request *r)
 static void reply(struct request *r, const enum kerr *errs)
 {
     struct metadata *m = arena_alloc(&r->arena, sizeof *m);
-    const char *why = NULL;
 
     wire_defaults(&wire_metadata_response, &m->rsp);
     m->errs = errs;
     request_listener(r, &m->host, &m->port);
     r->op = m;
     int64_t n = size_of_answer(r);
-    if (n > ON_LOOP_MAX) {
-        request_answer_on_worker(r, (size_t)n * ITEM_BYTES, answer);
-        return;
-    }
-    const void *rsp = answer(r, &why);
-    if (rsp != NULL)
-        request_reply(r, rsp);
-    else
-        request_close(r, why);
+    request_answer(r, n > ON_LOOP_MAX, (size_t)n * ITEM_BYTES, answer);
 }
 
 /* ---- creation ---- */

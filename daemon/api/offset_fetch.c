@@ -260,5 +260,5 @@ static bool is_long(struct request *r)
 
 void handle_offset_fetch(struct request *r)
 {
-    group_answer(r, is_long(r), answer);
+    request_answer(r, is_long(r), GROUP_ON_LOOP_BYTES, answer);
 }

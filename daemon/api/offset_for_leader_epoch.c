@@ -59,8 +59,5 @@ void handle_offset_for_leader_epoch(struct request *r)
     int64_t n = 0;
     for (int32_t i = 0; i < q->n_topics; i++)
         n += q->topics[i].n_partitions;
-    if (n > ON_LOOP_MAX)
-        request_answer_on_worker(r, 0, answer);
-    else
-        request_reply(r, answer(r, NULL));
+    request_answer(r, n > ON_LOOP_MAX, 0, answer);
 }

@@ -203,6 +203,21 @@ void request_release(struct request *r)
     session_released(r->session);
 }
 
+void request_answer(struct request *r, bool is_long, size_t bytes, request_answerer *answer)
+{
+    const char *why = NULL;
+
+    if (is_long) {
+        request_answer_on_worker(r, bytes, answer);
+        return;
+    }
+    const void *response = answer(r, &why);
+    if (response != NULL)
+        request_reply(r, response);
+    else
+        request_close(r, why);
+}
+
 void request_reply_raw(struct request *r, struct bytebuf *body)
 {
     struct wire_out out = { 0 };

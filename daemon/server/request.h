@@ -56,12 +56,14 @@ struct request {
  * be a part, or the request is closed. An answer that is too large all the same closes its connection. */
 bool request_answer_room(struct request *r, size_t n);
 
-/* Works the answer out and encodes it on a worker: for what may take longer than a reactor may wait
- * (docs/ARCHITECTURE.md). answer(r) has the request, its body and arena for itself meanwhile, must not look at the
- * session, and returns the response in the arena; NULL closes the connection with the line in *ret_why. Ends the
- * request. bytes: about what the answer takes while it is made. */
+/* answer(r) returns the response in the arena; NULL closes the connection with the line in *ret_why. On a worker it has
+ * the request, its body and arena for itself, and must not look at the session. Both end the request. */
 typedef const void *request_answerer(struct request *r, const char **ret_why);
+/* Works the answer out and encodes it on a worker: for what may take longer than a reactor may wait
+ * (docs/ARCHITECTURE.md). bytes: about what the answer takes while it is made. */
 void request_answer_on_worker(struct request *r, size_t bytes, request_answerer *answer);
+/* The same where it is long, else at once. */
+void request_answer(struct request *r, bool is_long, size_t bytes, request_answerer *answer);
 
 /* A handler works a request off in pieces, a task each, so that a reactor's other connections are served in between: from
  * hold to release nothing more is read of this client, so that its requests take effect in their order. The request has no

@@ -425,7 +425,7 @@ def one(seed, bases, port):
     what = "seed %d, %s: %s" % (seed, state, what)
     b = Broker(d, port, "log.cleaner.enable=false", "log.retention.check.interval.ms=3600000")
     try:
-        rc, findings, text = verify(d)
+        _, findings, _ = verify(d)
         before = d + ".before"
         shutil.copytree(d, before)
         appended = {}
@@ -435,7 +435,7 @@ def one(seed, bases, port):
                 raise Wrong("klogd ended with %d: %s" % (b.p.returncode, lines[-3:]))
             if not re.match(r"(meta.properties|registers)", hit):
                 raise Wrong("klogd does not start: %s" % lines[-1])
-            if rc == 0:
+            if findings == 0:
                 raise Wrong("klogd refuses (%s), klog verify says nothing" % lines[-1])
             return what + ": refused"
         missing = check_reads(b, truth, b.lines, appended)
