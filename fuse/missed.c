@@ -5,7 +5,8 @@
  *
  * M1: who asks while they are missed waits until the time-out of the first is over. M2: who comes later is a probe: it
  * waits a moment, together with all that come meanwhile. M3: who comes right after a probe that failed has its answer.
- * An answer of any broker ends all that. Loop's thread.
+ * An answer of any broker ends all that, whichever of the mount's two clients it was for: what that of the writer has
+ * heard, that of the readers need not find out by failing once more. Loop's thread.
  */
 #include "fuse/mount.h"
 
@@ -33,19 +34,26 @@ static int64_t deadline_ms(struct mount *m, int64_t missed_since_ms)
     return m->probe_end_ms;
 }
 
+/* Of one client: since when it misses brokers that the other has not heard either; 0: not. */
+static int64_t missed_since_ms(const struct mount *m, const struct client *c)
+{
+    int64_t since = client_missing_since_ms(c);
+    return since == 0 ? 0 : MAX(since, MAX(client_heard_ms(m->client), client_heard_ms(m->writer)));
+}
+
 int64_t mount_deadline_ms(struct mount *m)
 {
-    return deadline_ms(m, client_missing_since_ms(m->client));
+    return deadline_ms(m, missed_since_ms(m, m->client));
 }
 
 int64_t mount_append_deadline_ms(struct mount *m)
 {
-    int64_t writer = client_missing_since_ms(m->writer), reader = client_missing_since_ms(m->client);
+    int64_t writer = missed_since_ms(m, m->writer), reader = missed_since_ms(m, m->client);
     return deadline_ms(m, writer == 0 || reader == 0 ? writer + reader : MIN(writer, reader));
 }
 
 bool mount_misses_brokers(const struct mount *m)
 {
-    int64_t since = client_missing_since_ms(m->client);
+    int64_t since = missed_since_ms(m, m->client);
     return since != 0 && since + KNOWN_MS < loop_now_ms(m->loop);
 }

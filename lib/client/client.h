@@ -121,6 +121,7 @@ int32_t client_controller(struct client *c);
 /* Since when (loop_now_ms() scale) no broker has answered though one was asked; 0: nobody waits for an answer. Long polls
  * do not count as asking, but their answers do. */
 int64_t client_missing_since_ms(const struct client *c);
+int64_t client_heard_ms(const struct client *c); /* when a broker answered last (the same scale); 0: none has yet */
 const char *client_cluster_id(struct client *c);
 size_t client_n_brokers(struct client *c);
 bool client_has_api(struct client *c, int16_t api_key); /* of the last broker that told */

@@ -134,6 +134,7 @@ struct client {
     struct deferred turn; /* routes and ends calls, asks for metadata: at the end of the round */
     struct timer route_timer;
     int64_t missing_since_ms; /* asked then, and nothing came from any broker since; 0 not missing */
+    int64_t heard_ms;         /* when the last answer came; 0: none yet */
     uint64_t jitter;          /* seed */
     bool ends;       /* in client_free: no more calls */
 

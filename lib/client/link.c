@@ -307,6 +307,7 @@ static void link_on_answer(struct link *l, struct rcbuf *frame)
 static void link_heard(struct link *l)
 {
     const struct call_list *sent = &l->broker->main.sent;
+    l->c->heard_ms = loop_now_ms(l->c->loop);
     l->c->missing_since_ms = TAILQ_EMPTY(sent) || (l == &l->broker->main && TAILQ_NEXT(TAILQ_FIRST(sent), entry) == NULL)
                                  ? 0
                                  : loop_now_ms(l->c->loop);
@@ -315,6 +316,11 @@ static void link_heard(struct link *l)
 int64_t client_missing_since_ms(const struct client *c)
 {
     return c->missing_since_ms;
+}
+
+int64_t client_heard_ms(const struct client *c)
+{
+    return c->heard_ms;
 }
 
 static void link_on_frame(struct conn *conn, struct rcbuf *frame)

@@ -134,6 +134,12 @@ klogd_kill() {
     return 0
 }
 klogd_restart() { klogd_start "${KLOGD_ARGS[@]}"; }
+klogd_has_stopped() { ! grep -LE '^State:[[:space:]]+T' /proc/"$KLOGD_PID"/task/*/status | grep -q .; }
+# klogd_pause: SIGSTOP, until each of its threads stands still
+klogd_pause() {
+    kill -STOP "$KLOGD_PID"
+    wait_for 10 "klogd stands still" klogd_has_stopped
+}
 
 # ---- klogfs ----
 KLOGFS_PID=

@@ -7,7 +7,7 @@ scene
 echo before >>"$P"
 stuck() { gone "$1" || grep -qE 'fuse|request_wait' "/proc/$1/wchan"; }
 for sig in TERM KILL; do
-    kill -STOP "$KLOGD_PID"
+    klogd_pause
     cat "$P" >/dev/null &
     a=$!
     bash -c 'echo x >>"$1"' _ "$P" 19>&- &

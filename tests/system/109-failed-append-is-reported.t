@@ -7,7 +7,7 @@ klogd_start
 topic t1
 mount_start -o timeout=3
 echo first >>"$P" || fail "append"
-kill -STOP "$KLOGD_PID"
+klogd_pause
 fails 'Input/output error|Connection timed out' timeout 30 bash -c 'echo lost >>"$1"' _ "$P"
 kill -CONT "$KLOGD_PID"
 wait_for 15 "appends work again" bash -c 'echo second >>"$1"' _ "$P"

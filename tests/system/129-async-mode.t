@@ -6,7 +6,7 @@ mount_start -o async,timeout=4
 seq 1 100000 >>"$P" || fail "seq"
 wait_for 10 "all lines are there" eval '[ "$(wc -l <"$P")" = 100000 ]'
 cmp "$P" <(seq 1 100000) || fail "lines"
-kill -STOP "$KLOGD_PID"
+klogd_pause
 "$PY" - "$P" <<'X' || fail "errors with the broker silent"
 import errno, os, sys
 f = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)

@@ -43,8 +43,8 @@ for broker in answers stops hangs-later gone; do
     wait_lines out 101 # one group's and a part of the other's
     case $broker in
     answers) more ;;
-    stops) kill -STOP "$KLOGD_PID"; more ;;
-    hangs-later) more; kill -STOP "$KLOGD_PID" ;;
+    stops) klogd_pause; more ;;
+    hangs-later) more; klogd_pause ;;
     gone) klogd_kill; more ;;
     esac
     kill -TERM "$KLOGFS_PID"
@@ -74,7 +74,7 @@ klogd_restart
 mount_start -o timeout=2,session=6
 "$PY" late.py "$R/late/all" & late=$!
 wait_for 20 "it has read something" test -e ready
-kill -STOP "$KLOGD_PID"
+klogd_pause
 kill -TERM "$KLOGFS_PID"
 wait_for 5 "it is stopping" eval '[ "$(grep -c "stopping: signal 15" "$KLOGFS_LOG")" = 5 ]'
 touch go

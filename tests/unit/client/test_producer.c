@@ -457,7 +457,7 @@ static void a_refusal_after_a_lost_answer_leaves_the_doubt(void **state)
 {
     struct fixture *f = *state;
     struct producer_config cfg = usual;
-    cfg.delivery_timeout_ms = 500;
+    cfg.delivery_timeout_ms = 380; /* amid the wait after the seventh refusal */
     producer_start(f, &cfg);
     send_number(f, 0);
     run_until_told(f, 1);

@@ -31,7 +31,7 @@ static int64_t offset_of(const struct committed *c, const char *topic, int32_t p
 static void what_is_put_is_found_with_all_its_bytes(void **state)
 {
     (void)state;
-    struct committed c = { NULL };
+    struct committed c = { 0 };
 
     put(&c, "t", 0, 100, 1);
     put(&c, "t", 10, 200, 2);
@@ -50,7 +50,7 @@ static void what_is_put_is_found_with_all_its_bytes(void **state)
 static void the_later_record_counts_whatever_comes_first(void **state)
 {
     (void)state;
-    struct committed c = { NULL };
+    struct committed c = { 0 };
 
     put(&c, "t", 0, 50, 9);
     put(&c, "t", 0, 40, 8);
