@@ -8,7 +8,6 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,9 +20,10 @@
 #include "daemon/upkeep/flusher.h"
 #include "daemon/upkeep/upkeep.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
+#include "lib/loop/exec.h"
 #include "lib/store/io.h"
 #include "lib/store/register_files.h"
 
@@ -79,7 +79,7 @@ static int open_dir(struct broker *b, int i, const char *path, struct datadir_id
         snprintf(err, err_size, "log.dirs: %s is named twice: name each directory once", path);
         return -EINVAL;
     }
-    int rc = datadir_open(path, b->io, identity, &b->dirs[i], err, err_size);
+    int rc = datadir_open(path, b->world->io, identity, &b->dirs[i], err, err_size);
     if (rc == 0)
         datadir_keep_reserve(b->dirs[i]);
     return rc;
@@ -158,19 +158,12 @@ static int number_dirs(struct broker *b, struct datadir_identity *identity, char
  * only for a moment, and connections get what is left (connections_possible). */
 static void limit_files(struct broker *b)
 {
-    rlim_t limit = broker_descriptor_limit();
-    b->segment_files = (int)MIN((rlim_t)SEGMENT_FILES_MAX, limit / 3);
+    int64_t limit = b->world->machine->fd_limit(b->world->machine);
+    b->segment_files = (int)MIN((int64_t)SEGMENT_FILES_MAX, limit / 3);
     for (int i = 0; i < b->n_dirs; i++)
         datadir_set_file_limit(b->dirs[i], MAX(1, b->segment_files / b->n_dirs));
-    if (b->io == NULL)
-        io_keep_descriptors((int)MIN((rlim_t)KEPT_DESCRIPTORS_MAX, limit / 8));
-}
-
-rlim_t broker_descriptor_limit(void)
-{
-    struct rlimit lim;
-    bool known = getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY;
-    return known ? lim.rlim_cur : INT32_MAX;
+    if (b->world->io == &store_io_real)
+        io_keep_descriptors((int)MIN((int64_t)KEPT_DESCRIPTORS_MAX, limit / 8));
 }
 
 static int open_dirs(struct broker *b, char *err, size_t err_size)
@@ -210,35 +203,34 @@ void broker_dir_failed(struct broker *b, int dir, int eno)
               datadir_path(b->dirs[dir]), strerror(eno));
     if (all) {
         log_error("no log directory is left; stopping without a clean marker");
-        _exit(BROKER_EXIT_STORAGE);
+        b->world->machine->die(b->world->machine, BROKER_EXIT_STORAGE);
+        return;
     }
     partitions_dir_failed(b->partitions, dir);
 }
 
 /* ---- threads ---- */
-static void *loop_main(void *arg)
+static void loop_main(void *arg)
 {
     plog_thread_may_not_wait();
     loop_run(arg);
-    return NULL;
 }
 
 static int start_loops(struct broker *b, char *err, size_t err_size)
 {
-    int n = broker_config_network_threads(&b->config);
+    int n = broker_config_network_threads(&b->config, b->world->machine);
     b->loops = xcalloc((size_t)n, sizeof(struct loop *));
-    b->loop_threads = xcalloc((size_t)n, sizeof *b->loop_threads);
+    b->loop_threads = xcalloc((size_t)n, sizeof(struct thread *));
     for (int i = 0; i < n; i++) {
-        struct loop *lp = loop_new();
+        struct loop *lp = loop_new(b->world);
         if (lp == NULL) {
             snprintf(err, err_size, "cannot make an event loop: %s", strerror(errno));
             return -EMFILE;
         }
-        b->loops[b->n_loops] = lp;
-        int rc = pthread_create(&b->loop_threads[b->n_loops], NULL, loop_main, lp);
-        KCHECK(rc == 0);
-        pthread_setname_np(b->loop_threads[b->n_loops], "klogd-net");
-        b->n_loops++;
+        struct thread *t = b->world->exec->thread_start(b->world->exec, loop_main, lp, "klogd-net");
+        KCHECK(t != NULL);
+        b->loop_threads[b->n_loops] = t;
+        b->loops[b->n_loops++] = lp;
     }
     return 0;
 }
@@ -247,7 +239,7 @@ static void join_loops(struct broker *b)
 {
     for (int i = 0; i < b->n_loops; i++) {
         loop_stop(b->loops[i]);
-        pthread_join(b->loop_threads[i], NULL);
+        b->world->exec->thread_join(b->world->exec, b->loop_threads[i]);
     }
 }
 
@@ -317,7 +309,7 @@ static int start_all(struct broker *b, char *err, size_t err_size)
     int rc = start_loops(b, err, err_size);
     if (rc < 0)
         return rc;
-    b->workers = workers_new(b->config.num_io_threads, "klogd-io");
+    b->workers = workers_new(b->world, b->config.num_io_threads, "klogd-io");
     rc = start_storage(b, err, err_size);
     if (rc < 0)
         return rc;
@@ -331,7 +323,7 @@ static int start_all(struct broker *b, char *err, size_t err_size)
     coordinator_start(b->coordinator);
     b->upkeep = upkeep_new(b);
     broker_call(b->loops[0], start_cleaner, b);
-    b->started_ms = clock_wall_ms();
+    b->started_ms = world_wall_ms(b->world);
     return server_start(b->server, err, err_size);
 }
 

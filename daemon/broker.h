@@ -9,7 +9,6 @@
 #define KLOG_DAEMON_BROKER_H
 
 #include <pthread.h>
-#include <sys/resource.h>
 
 #include "daemon/broker_config.h"
 #include "lib/loop/loop.h"
@@ -26,14 +25,14 @@ enum broker_exit {
 };
 
 struct broker {
+    const struct world *world;   /* set by the caller */
     struct broker_config config; /* set once; with what changes while it runs: cluster_image.defaults */
     int32_t id;                  /* set once */
     char cluster_id[64];         /* set once */
     struct loop **loops; /* reactors; set once. loops[0] also runs the meta callbacks and upkeep timers */
-    pthread_t *loop_threads;
+    struct thread **loop_threads;
     int n_loops;
     struct workers *workers;   /* what may block */
-    const struct store_io *io; /* the disk; NULL: the real one. Set by the caller */
     struct datadir **dirs;     /* log.dirs; set once */
     int n_dirs;
     int segment_files;         /* descriptors that segments at rest may take; set once */
@@ -55,9 +54,6 @@ struct broker {
 int broker_start(struct broker *b, char *err, size_t err_size);
 /* Drains, flushes, closes, writes the marker. Returns whether everything closed clean. Blocks. */
 bool broker_stop(struct broker *b);
-
-/* RLIMIT_NOFILE. Any thread. */
-rlim_t broker_descriptor_limit(void);
 
 /* Any thread. A log directory failed (S8): its partitions go offline; with the last one the process ends at
  * once, without clean markers. */

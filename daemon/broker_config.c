@@ -14,6 +14,7 @@
 #include "daemon/topic_config.h"
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
+#include "lib/base/world.h"
 
 #define I32_MAX  2147483647.0
 #define I64_MAX  9223372036854775807.0
@@ -299,13 +300,12 @@ int64_t broker_config_queued_bytes(const struct broker_config *c)
     return MAX(c->queued_max_request_bytes, (int64_t)c->socket_request_max_bytes);
 }
 
-int32_t broker_config_network_threads(const struct broker_config *c)
+int32_t broker_config_network_threads(const struct broker_config *c, const struct machine *m)
 {
     if (c->num_network_threads > 0)
         return c->num_network_threads;
 
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return (int32_t)MAX(1, MIN(cores, 8));
+    return MAX(1, MIN(m->cores(m), 8));
 }
 
 int broker_config_check(const struct broker_config *c, char *err, size_t err_size)

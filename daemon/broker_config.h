@@ -84,7 +84,8 @@ int64_t broker_config_retention_ms(const struct broker_config *c);
 int64_t broker_config_roll_ms(const struct broker_config *c);
 /* INT64_MAX: no limit. */
 int64_t broker_config_queued_bytes(const struct broker_config *c);
-int32_t broker_config_network_threads(const struct broker_config *c);
+struct machine;
+int32_t broker_config_network_threads(const struct broker_config *c, const struct machine *m);
 
 /* ---- listeners = NAME://host:port, ... ---- */
 struct broker_listener {

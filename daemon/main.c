@@ -25,6 +25,9 @@
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
+#include "lib/loop/exec.h"
+#include "lib/store/io.h"
 
 const char *argp_program_version = PACKAGE_STRING;
 
@@ -269,10 +272,13 @@ int main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse_option, "[FILE]", doc, NULL, NULL, NULL };
     struct arguments a = { 0 };
-    struct broker b = { 0 };
+    struct world world;
+    struct broker b = { .world = &world };
     char err[1024] = "";
 
     fs_hold_std_fds();
+    world_init_real(&world);
+    world.io = &store_io_real;
     argp_err_exit_status = BROKER_EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (read_config(&a, &b.config, err, sizeof err) < 0)

@@ -16,6 +16,7 @@
 #include "fuse/options.h"
 #include "fuse/request.h"
 #include "fuse/text.h"
+#include "lib/base/world.h"
 #include "lib/client/client.h"
 #include "lib/client/producer.h"
 #include "lib/loop/loop.h"
@@ -33,6 +34,7 @@ struct disk_figures;
 
 struct mount {
     const struct options *opt;
+    struct world world;
     struct loop *loop;
     struct workers *workers;
     struct workers *replier; /* NULL: one processor, where it would only cost */

@@ -32,6 +32,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/client/sync.h"
+#include "lib/loop/exec.h"
 
 /* Requests of the kernel that are taken in before the brokers' answers get their turn. */
 #define REQUESTS_A_ROUND 64
@@ -147,17 +148,17 @@ static struct client *client_start(struct mount *m)
     return client_new(m->loop, m->workers, &cfg);
 }
 
-static struct workers *replier_start(void)
+static struct workers *replier_start(const struct world *w)
 {
     cpu_set_t cpus;
     bool alone = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1;
-    return alone ? NULL : workers_new(1, "klogfs-reply");
+    return alone ? NULL : workers_new(w, 1, "klogfs-reply");
 }
 
 static int clients_start(struct mount *m)
 {
-    m->replier = replier_start();
-    m->workers = workers_new(WORKER_THREADS, "klogfs");
+    m->replier = replier_start(&m->world);
+    m->workers = workers_new(&m->world, WORKER_THREADS, "klogfs");
     m->client = client_start(m);
     m->writer = m->client == NULL ? NULL : client_start(m);
     if (m->writer == NULL)
@@ -230,7 +231,8 @@ static int kernel_mount(struct mount *m, char *err, size_t err_size)
 
 static int session_begin(struct mount *m, char *err, size_t err_size)
 {
-    m->loop = loop_new();
+    world_init_real(&m->world);
+    m->loop = loop_new(&m->world);
     if (m->loop == NULL) {
         snprintf(err, err_size, "cannot make an event loop: %s", strerror(errno));
         return -errno;

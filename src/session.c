@@ -13,6 +13,7 @@
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/loop/exec.h"
 
 enum { TIMEOUT_S_DEFAULT = 10, TIMEOUT_S_MAX = 3600 };
 
@@ -56,12 +57,13 @@ int session_connect(struct session *s)
     if (rc != CLI_OK)
         return rc;
 
-    s->loop = loop_new();
+    world_init_real(&s->world);
+    s->loop = loop_new(&s->world);
     if (s->loop == NULL) {
         complain(s->args, "no event loop: %s", strerror(errno));
         return CLI_FAILED;
     }
-    s->workers = workers_new(1, "klog");
+    s->workers = workers_new(&s->world, 1, "klog");
     const struct client_config cfg = {
         .brokers = s->brokers,
         .client_id = "klog",

@@ -7,6 +7,7 @@
 #ifndef KLOG_SRC_SESSION_H
 #define KLOG_SRC_SESSION_H
 
+#include "lib/base/world.h"
 #include "lib/client/sync.h"
 #include "src/cli.h"
 
@@ -14,6 +15,7 @@ struct session {
     const struct args *args;
     char *brokers; /* "host:port,host:port" */
     int64_t timeout_ms;
+    struct world world;
     struct loop *loop;
     struct workers *workers;
     struct client *client;

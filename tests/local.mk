@@ -10,7 +10,7 @@ SH_LOG_COMPILER = bash
 T_LOG_COMPILER = bash $(top_srcdir)/tests/lib/run
 AM_TESTS_ENVIRONMENT = BUILDDIR='$(abs_top_builddir)'; export BUILDDIR;
 
-EXTRA_DIST += tests/run-cmocka tests/unit/unit.h
+EXTRA_DIST += tests/run-cmocka tests/unit/unit.h tests/unit/world.h
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(top_srcdir)/tests/unit
 UNIT_TESTS =
 include tests/unit/base/local.mk

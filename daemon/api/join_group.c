@@ -7,6 +7,7 @@
 #include "daemon/broker.h"
 #include "lib/base/clock.h"
 #include "lib/base/utf16.h"
+#include "lib/base/world.h"
 
 enum { UUID_TEXT_BYTES = 36 };
 
@@ -86,7 +87,7 @@ static const char *new_member_id(struct request *r, struct kstr name)
 {
     struct uuid u;
 
-    uuid_random(&u);
+    uuid_random(loop_world(r->loop)->random, &u);
     name = utf8_prefix(name, INT16_MAX - UUID_TEXT_BYTES - 1);
     const uint8_t *b = u.b;
     return arena_printf(&r->arena,

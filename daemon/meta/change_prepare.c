@@ -15,6 +15,7 @@
 #include "daemon/meta/config_ops.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 
 enum kerr change_refuse(struct change *ch, enum kerr err, const char *fmt, ...)
 {
@@ -264,7 +265,7 @@ enum kerr change_prepare_create(struct cluster *c, struct change *ch)
     if (err != KERR_NONE)
         return err;
 
-    uuid_random(&ch->pub.topic_id);
+    uuid_random(c->broker->world->random, &ch->pub.topic_id);
     add_fence(c, ch);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/config/topics/%s", name), config, 0);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s", name),

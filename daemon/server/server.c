@@ -7,23 +7,20 @@
  * peer learns it at once and the listener does not spin; then the listener rests for a moment.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "daemon/server/server_int.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
+#include "lib/loop/net.h"
 
 enum {
-    BACKLOG = 1024,
     ACCEPTS_A_ROUND = 64,
     NO_DESCRIPTORS_REST_MS = 100,
     DRAIN_MS = 5000,
@@ -31,6 +28,18 @@ enum {
     WORK_DESCRIPTORS_MAX = 64, /* the broker's own, for a moment: see connections_possible */
     CONNECTIONS_MIN = 8,       /* so many are served however low the limit is */
 };
+
+static const struct net *net_of(const struct server *s)
+{
+    return s->broker->world->net;
+}
+
+static void close_fd(const struct server *s, int *fd)
+{
+    if (*fd >= 0)
+        net_of(s)->close(net_of(s), *fd);
+    *fd = -1;
+}
 
 /* ---- reactors ---- */
 static void on_take(struct task *t)
@@ -44,7 +53,7 @@ static void on_take(struct task *t)
 
     for (size_t i = 0; i < n; i++) {
         if (rx->draining) {
-            close(queue[i].fd);
+            close_fd(rx->server, &queue[i].fd);
             server_conn_ended(rx);
         } else {
             session_open(rx, queue[i].fd, queue[i].listener);
@@ -135,32 +144,20 @@ static void turn_one_away(struct listener *l)
     struct server *s = l->server;
     if (s->reserve_fd < 0)
         return;
-    close(s->reserve_fd);
-    int fd = accept4(l->w.fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0)
-        close(fd);
-    s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static int open_descriptors(void)
-{
-    int n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (d != NULL && readdir(d) != NULL)
-        n++;
-    if (d != NULL)
-        closedir(d);
-    return n;
+    close_fd(s, &s->reserve_fd);
+    int fd = net_of(s)->accept(net_of(s), l->w.fd);
+    close_fd(s, &fd);
+    s->reserve_fd = net_of(s)->spare(net_of(s));
 }
 
 /* Connections get what neither is open at the start nor is needed for segments and for what the broker opens while it
  * works: so clients cannot make the store run out of descriptors. */
 static int connections_possible(const struct broker *b)
 {
-    rlim_t limit = broker_descriptor_limit();
-    rlim_t taken = (rlim_t)(open_descriptors() + b->segment_files) + MIN((rlim_t)WORK_DESCRIPTORS_MAX, limit / 8);
-    rlim_t left = limit > taken ? limit - taken : 0;
-    return (int)MIN(MAX(left, (rlim_t)CONNECTIONS_MIN), (rlim_t)INT32_MAX);
+    const struct machine *m = b->world->machine;
+    int64_t limit = m->fd_limit(m);
+    int64_t taken = m->fds_open(m) + b->segment_files + MIN((int64_t)WORK_DESCRIPTORS_MAX, limit / 8);
+    return (int)MIN(MAX(limit - taken, (int64_t)CONNECTIONS_MIN), (int64_t)INT32_MAX);
 }
 
 static bool connections_are_full(struct server *s)
@@ -181,17 +178,15 @@ static bool connections_are_full(struct server *s)
 static bool accept_one(struct listener *l)
 {
     struct server *s = l->server;
-    int fd = accept4(l->w.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) {
-        int eno = errno;
-        if (eno == EMFILE || eno == ENFILE || eno == ENOBUFS || eno == ENOMEM) {
-            turn_one_away(l);
-            listener_rest(l, strerror(eno));
-        }
-        return eno == ECONNABORTED || eno == EINTR || eno == EPROTO;
+    int fd = net_of(s)->accept(net_of(s), l->w.fd);
+    if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
+        turn_one_away(l);
+        listener_rest(l, strerror(-fd));
     }
+    if (fd < 0)
+        return false;
     if (connections_are_full(s)) {
-        close(fd);
+        close_fd(s, &fd);
         return true;
     }
     struct reactor *rx = reactor_choose(s);
@@ -213,62 +208,41 @@ static void on_acceptable(struct loop_fd *w, uint32_t events)
 }
 
 /* ---- binding ---- */
-static int bind_address(const struct addrinfo *ai)
-{
-    int on = 1, off = 0;
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (ai->ai_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0)
-        return fd;
-    int eno = errno;
-    close(fd);
-    return -eno;
-}
-
 /* All addresses: one IPv6 socket takes IPv4 as well; where the machine has no IPv6, IPv4 alone. */
-static int bind_any(uint16_t port)
+static int bind_any(const struct net *net, uint16_t port)
 {
     struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any };
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-    struct addrinfo ai6 = { .ai_family = AF_INET6,
-                            .ai_addr = (struct sockaddr *)&in6,
-                            .ai_addrlen = sizeof in6 };
-    struct addrinfo ai = { .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&in, .ai_addrlen = sizeof in };
-    int fd = bind_address(&ai6);
-    return fd == -EAFNOSUPPORT ? bind_address(&ai) : fd;
+    int fd = net->bind(net, (struct sockaddr *)&in6, sizeof in6);
+    return fd == -EAFNOSUPPORT ? net->bind(net, (struct sockaddr *)&in, sizeof in) : fd;
 }
 
-static int bind_host(const struct broker_listener *conf, char *err, size_t err_size)
+static int bind_host(const struct net *net, const struct broker_listener *conf, char *err, size_t err_size)
 {
     if (conf->host[0] == '\0')
-        return bind_any((uint16_t)conf->port);
+        return bind_any(net, (uint16_t)conf->port);
 
     char port[12];
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV }, *list;
+    struct addrinfo *list;
     snprintf(port, sizeof port, "%d", conf->port);
-    int rc = getaddrinfo(conf->host, port, &hints, &list);
+    int rc = net->resolve(net, conf->host, port, AI_PASSIVE | AI_NUMERICSERV, &list);
     if (rc != 0) {
         snprintf(err, err_size, "listeners: %s: %s", conf->host, gai_strerror(rc));
         return -EADDRNOTAVAIL;
     }
     int fd = -EADDRNOTAVAIL;
     for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)
-        fd = bind_address(ai);
-    freeaddrinfo(list);
+        fd = net->bind(net, ai->ai_addr, ai->ai_addrlen);
+    net->free_addresses(net, list);
     return fd;
 }
 
 static void note_address(struct listener *l)
 {
     struct sockaddr_storage ss = { 0 };
-    socklen_t n = sizeof ss;
     char host[INET6_ADDRSTRLEN] = "?", port[12] = "?";
-    getsockname(l->w.fd, (struct sockaddr *)&ss, &n);
-    getnameinfo((struct sockaddr *)&ss, n, host, sizeof host, port, sizeof port,
+    net_of(l->server)->names(net_of(l->server), l->w.fd, &ss, NULL);
+    getnameinfo((struct sockaddr *)&ss, sizeof ss, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
     l->port = (int32_t)strtol(port, NULL, 10);
     snprintf(l->address, sizeof l->address, ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
@@ -281,7 +255,7 @@ static int listener_bind(struct server *s, struct listener *l, const struct brok
     l->conf = conf;
     l->retry.cb = on_retry;
     err[0] = '\0';
-    int fd = bind_host(conf, err, err_size);
+    int fd = bind_host(net_of(s), conf, err, err_size);
     if (fd < 0) {
         if (err[0] == '\0')
             snprintf(err, err_size, "listeners: %s:%d: %s%s", conf->host[0] == '\0' ? "*" : conf->host,
@@ -344,7 +318,9 @@ static void start_on_loop(void *arg)
     for (size_t i = 0; i < s->n && call->rc == 0; i++) {
         struct listener *l = &s->listeners[i];
         call->address = l->address;
-        call->rc = listen(l->w.fd, BACKLOG) < 0 ? -errno : loop_fd_add(s->broker->loops[0], &l->w);
+        call->rc = net_of(s)->listen(net_of(s), l->w.fd);
+        if (call->rc == 0)
+            call->rc = loop_fd_add(s->broker->loops[0], &l->w);
         l->accepting = call->rc == 0;
     }
 }
@@ -360,7 +336,7 @@ int server_start(struct server *s, char *err, size_t err_size)
     s->reactors = xcalloc((size_t)s->broker->n_loops, sizeof *s->reactors);
     for (int i = 0; i < s->broker->n_loops; i++)
         reactor_init(s, i);
-    s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    s->reserve_fd = net_of(s)->spare(net_of(s));
     s->possible_conns = connections_possible(s->broker);
 
     struct start_call call = { .server = s };
@@ -441,14 +417,14 @@ void server_free(struct server *s)
     if (s == NULL)
         return;
     for (size_t i = 0; i < s->n; i++)
-        closep(&s->listeners[i].w.fd);
+        close_fd(s, &s->listeners[i].w.fd);
     for (int i = 0; s->reactors != NULL && i < s->broker->n_loops; i++) {
         for (size_t k = 0; k < s->reactors[i].n_queue; k++)
-            close(s->reactors[i].queue[k].fd);
+            close_fd(s, &s->reactors[i].queue[k].fd);
         free(s->reactors[i].queue);
         pthread_mutex_destroy(&s->reactors[i].mu);
     }
-    closep(&s->reserve_fd);
+    close_fd(s, &s->reserve_fd);
     pthread_cond_destroy(&s->drained);
     pthread_mutex_destroy(&s->drained_mu);
     broker_listeners_free(s->confs, s->n);

@@ -12,10 +12,14 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/fsutil.c %D%/fsutil.h \
 	%D%/kerr.c %D%/kerr.def %D%/kerr.h \
 	%D%/log.c %D%/log.h \
+	%D%/machine.c \
 	%D%/mem.c %D%/mem.h \
 	%D%/murmur2.c %D%/murmur2.h \
 	%D%/nearest.c %D%/nearest.h \
+	%D%/random.c \
 	%D%/slice.h \
+	%D%/thread_state.c %D%/thread_state.h \
 	%D%/utf16.c %D%/utf16.h \
 	%D%/uuid.c %D%/uuid.h \
-	%D%/varint.h
+	%D%/varint.h \
+	%D%/world.h

@@ -7,19 +7,17 @@
 #include "lib/base/uuid.h"
 
 #include <stddef.h>
-#include <sys/random.h>
 
-#include "lib/base/check.h"
+#include "lib/base/world.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-void uuid_random(struct uuid *ret)
+void uuid_random(struct random *r, struct uuid *ret)
 {
     char text[UUID_TEXT_LEN + 1];
 
     do {                                            /* a name that starts with '-' looks like an option to tools */
-        ssize_t n = getrandom(ret->b, sizeof ret->b, 0);
-        KCHECK(n == (ssize_t)sizeof ret->b);
+        r->fill(r, ret->b, sizeof ret->b);
         ret->b[6] = (uint8_t)((ret->b[6] & 0x0f) | 0x40);
         ret->b[8] = (uint8_t)((ret->b[8] & 0x3f) | 0x80);
         uuid_text(ret, text);

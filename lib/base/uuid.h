@@ -13,7 +13,8 @@ struct uuid {
     uint8_t b[16];
 };
 
-void uuid_random(struct uuid *ret);                 /* version 4; never starts with '-' in text form */
+struct random;
+void uuid_random(struct random *r, struct uuid *ret); /* version 4; never starts with '-' in text form */
 void uuid_text(const struct uuid *u, char ret[UUID_TEXT_LEN + 1]);
 bool uuid_parse(const char *text, struct uuid *ret);
 static inline bool uuid_is_zero(const struct uuid *u)

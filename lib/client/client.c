@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
+#include "lib/base/world.h"
 #include "lib/client/client_int.h"
 
 enum {
@@ -436,7 +436,7 @@ struct client *client_new(struct loop *lp, struct workers *w, const struct clien
     c->cfg.retry_backoff_ms = or_default(cfg->retry_backoff_ms, 100);
     c->cfg.metadata_max_age_ms = or_default(cfg->metadata_max_age_ms, 300000);
     c->cfg.frame_max = (int32_t)or_default(cfg->frame_max, 100 * 1024 * 1024);
-    c->jitter = (uint64_t)clock_mono_ns() ^ (uint64_t)(uintptr_t)c;
+    world_random(loop_world(lp), &c->jitter, sizeof c->jitter);
     c->turn.cb = client_turn;
     c->route_timer.cb = client_on_route_timer;
     TAILQ_INIT(&c->brokers);

@@ -7,19 +7,15 @@
  * ops->closed is told at the end of the round: never from inside a call of the user's.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/loop/conn_int.h"
+#include "lib/loop/net.h"
 
 enum { FINISH_MS = 10000 }; /* a peer that takes nothing for so long does not get the rest of its replies */
 
@@ -65,7 +61,7 @@ static void conn_shut(struct conn *c, enum conn_state to)
     timer_clear(c->lp, &c->timer);
     if (c->w.fd >= 0) {
         loop_fd_del(c->lp, &c->w);
-        close(c->w.fd);
+        loop_net(c->lp)->close(loop_net(c->lp), c->w.fd);
         c->w.fd = -1;
     }
     conn_drop_input(c);
@@ -201,16 +197,14 @@ static void conn_on_timer(struct timer *t)
 }
 
 /* ---- events ---- */
-static int socket_error(int fd)
+static int socket_error(const struct conn *c)
 {
-    int err = 0;
-    socklen_t n = sizeof err;
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0 ? errno : err;
+    return -loop_net(c->lp)->error(loop_net(c->lp), c->w.fd);
 }
 
 static void conn_on_connected(struct conn *c)
 {
-    int err = socket_error(c->w.fd);
+    int err = socket_error(c);
     if (err != 0) {
         conn_fail(c, "connect to %s: %s", c->peer, strerror(err));
         return;
@@ -236,7 +230,7 @@ static void conn_on_event(struct loop_fd *w, uint32_t events)
     if (conn_reads(c) && (broken || (events & EPOLLIN)))
         conn_read(c);
     else if (broken)
-        conn_fail(c, "the connection broke: %s", strerror(socket_error(w->fd)));
+        conn_fail(c, "the connection broke: %s", strerror(socket_error(c)));
     if (conn_is_alive(c) && (events & EPOLLOUT))
         conn_write(c);
 }
@@ -256,18 +250,6 @@ static void peer_text(struct conn *c, const struct sockaddr_storage *ss)
     } else {
         snprintf(c->peer, sizeof c->peer, "local");
     }
-}
-
-/* Options that a socket of another family does not know do no harm. */
-static void set_options(int fd, const struct conn_limits *l)
-{
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    if (l->sndbuf >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &l->sndbuf, sizeof l->sndbuf);
-    if (l->rcvbuf >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &l->rcvbuf, sizeof l->rcvbuf);
 }
 
 static struct conn *conn_make(struct loop *lp, int fd, const struct conn_ops *ops,
@@ -299,14 +281,11 @@ struct conn *conn_new(struct loop *lp, int fd, const struct conn_ops *ops, const
 {
     KCHECK(fd >= 0);
     struct conn *c = conn_make(lp, fd, ops, limits, user);
+    const struct net *net = loop_net(lp);
     struct sockaddr_storage ss = { 0 };
-    socklen_t n = sizeof ss;
-    if (getpeername(fd, (struct sockaddr *)&ss, &n) == 0)
+    if (net->names(net, fd, NULL, &ss) == 0)
         peer_text(c, &ss);
-    int flags = fcntl(fd, F_GETFL);
-    if (flags >= 0 && !(flags & O_NONBLOCK))
-        fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-    set_options(fd, limits);
+    net->options(net, fd, limits->sndbuf, limits->rcvbuf);
     conn_move(c, CONN_OPEN);
     conn_watch(c, EPOLLIN);
     conn_arm_timer(c);
@@ -316,20 +295,15 @@ struct conn *conn_new(struct loop *lp, int fd, const struct conn_ops *ops, const
 struct conn *conn_connect(struct loop *lp, const struct sockaddr *sa, unsigned sa_len,
                           const struct conn_ops *ops, const struct conn_limits *limits, void *user)
 {
+    const struct net *net = loop_net(lp);
     struct sockaddr_storage ss = { 0 };
     KCHECK(sa_len <= sizeof ss);
     memcpy(&ss, sa, sa_len);
-    int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int err = fd < 0 ? errno : 0;
-    struct conn *c = conn_make(lp, fd, ops, limits, user);
+    int fd = net->connect(net, sa, sa_len, limits->sndbuf, limits->rcvbuf);
+    struct conn *c = conn_make(lp, MAX(fd, -1), ops, limits, user);
     peer_text(c, &ss);
-    if (err == 0) {
-        set_options(fd, limits);
-        if (connect(fd, sa, sa_len) < 0 && errno != EINPROGRESS)
-            err = errno;
-    }
-    if (err != 0)
-        conn_fail(c, "connect to %s: %s", c->peer, strerror(err));
+    if (fd < 0)
+        conn_fail(c, "connect to %s: %s", c->peer, strerror(-fd));
     else
         conn_watch(c, EPOLLOUT);
     return c;
@@ -354,9 +328,8 @@ const char *conn_peer(const struct conn *c)
 int conn_local_address(const struct conn *c, char *host, size_t host_size)
 {
     struct sockaddr_storage ss = { 0 };
-    socklen_t n = sizeof ss;
     snprintf(host, host_size, "%s", "");
-    if (c->w.fd < 0 || getsockname(c->w.fd, (struct sockaddr *)&ss, &n) < 0)
+    if (c->w.fd < 0 || loop_net(c->lp)->names(loop_net(c->lp), c->w.fd, &ss, NULL) < 0)
         return 0;
     if (ss.ss_family == AF_INET) {
         inet_ntop(AF_INET, &((struct sockaddr_in *)&ss)->sin_addr, host, (socklen_t)host_size);

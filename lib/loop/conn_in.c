@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 * For more than the small constant the user is asked (ops->may_take); until it says yes nothing more
- * is read, and what was read already waits in `held`.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way in: bytes from the socket become frames. On the loop's thread.
  *
@@ -8,16 +6,17 @@
  * A frame that is not whole yet gets memory of its own, and the rest of it is read straight into
  * that, with the scratch behind it for what follows. Invariant: the memory reserved for a frame
  * is at most a small constant or twice what has arrived of it, unless it was at hand already.
+ * For more than the small constant the user is asked (ops->may_take); until it says yes nothing more
+ * is read, and what was read already waits in `held`.
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/base/varint.h"
 #include "lib/loop/conn_int.h"
+#include "lib/loop/net.h"
 
 enum {
     READ_A_ROUND_BYTES = 2 * 1024 * 1024, /* so that one fast sender does not starve the others */
@@ -215,10 +214,10 @@ static size_t conn_read_some(struct conn *c)
     if (c->got == 0 || (size_t)c->got + direct == (size_t)c->want)
         iov[n_iov++] = (struct iovec){ scratch, LOOP_SCRATCH_BYTES };
 
-    ssize_t n = readv(c->w.fd, iov, n_iov);
+    int64_t n = loop_net(c->lp)->readv(loop_net(c->lp), c->w.fd, iov, n_iov);
     if (n < 0) {
-        if (errno != EAGAIN && errno != EINTR)
-            conn_fail(c, "read: %s", strerror(errno));
+        if (n != -EAGAIN)
+            conn_fail(c, "read: %s", strerror((int)-n));
         return 0;
     }
     if (n == 0) {

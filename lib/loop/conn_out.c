@@ -7,13 +7,11 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/loop/conn_int.h"
+#include "lib/loop/net.h"
 
 enum {
     WRITE_A_ROUND_BYTES = 2 * 1024 * 1024,
@@ -131,47 +129,43 @@ static void pieces_advance(struct conn *c, size_t n)
     }
 }
 
-static ssize_t send_memory(struct conn *c, size_t max)
+static int64_t send_memory(struct conn *c, size_t max)
 {
     struct iovec iov[IOV_A_CALL];
-    uint32_t n = 0;
+    int n = 0;
     size_t total = 0;
-    for (; n < c->out_n && n < IOV_A_CALL && total < max; n++) {
-        const struct conn_piece *piece = piece_at(c, n);
+    for (; (uint32_t)n < c->out_n && n < IOV_A_CALL && total < max; n++) {
+        const struct conn_piece *piece = piece_at(c, (uint32_t)n);
         if (piece->b == NULL)
             break;
         iov[n].iov_base = piece->b->p + piece->at;
         iov[n].iov_len = MIN((size_t)piece->n, max - total);
         total += iov[n].iov_len;
     }
-    /* More is coming: let it share a packet with this. */
-    int more = n < c->out_n ? MSG_MORE : 0;
-    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = n };
-    return sendmsg(c->w.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | more);
+    return loop_net(c->lp)->writev(loop_net(c->lp), c->w.fd, iov, n, (uint32_t)n < c->out_n);
 }
 
-static ssize_t send_file(struct conn *c, size_t max)
+static int64_t send_file(struct conn *c, size_t max)
 {
     const struct conn_piece *piece = piece_at(c, 0);
-    off_t at = piece->at;
-    return sendfile(c->w.fd, piece->fd, &at, MIN((size_t)piece->n, max));
+    return loop_net(c->lp)->sendfile(loop_net(c->lp), c->w.fd, piece->fd, piece->at, MIN((size_t)piece->n, max));
 }
 
 /* One system call. Returns the bytes that went out; 0: no more now. */
 static size_t conn_write_some(struct conn *c, size_t max)
 {
     bool memory = piece_at(c, 0)->b != NULL;
-    ssize_t n = memory ? send_memory(c, max) : send_file(c, max);
+    int64_t n = memory ? send_memory(c, max) : send_file(c, max);
     if (n > 0) {
         pieces_advance(c, (size_t)n);
         return (size_t)n;
     }
     if (n == 0)
         conn_fail(c, "a file to send is shorter than it was");
-    else if (errno == EAGAIN)
+    else if (n == -EAGAIN)
         c->blocked = true;
-    else if (errno != EINTR)
-        conn_fail(c, "%s: %s", memory ? "send" : "sendfile", strerror(errno));
+    else
+        conn_fail(c, "%s: %s", memory ? "send" : "sendfile", strerror((int)-n));
     return 0;
 }
 
@@ -179,7 +173,7 @@ static void conn_on_drained(struct conn *c)
 {
     ring_shrink(c);
     if (c->state == CONN_FINISHING) {
-        shutdown(c->w.fd, SHUT_WR);
+        loop_net(c->lp)->shut(loop_net(c->lp), c->w.fd);
         conn_close(c);
     } else if (c->ops->drained != NULL) {
         c->ops->drained(c);

@@ -11,18 +11,17 @@
  */
 #include "lib/loop/loop.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread_state.h"
 #include "lib/loop/loop_int.h"
+#include "lib/loop/net.h"
 
 enum {
     EVENTS_MAX = 256,
@@ -30,12 +29,11 @@ enum {
 };
 
 struct loop {
-    int epfd;
-    struct loop_fd wake;      /* eventfd: a task or a stop came from another thread */
-    _Atomic(pthread_t) owner; /* read by any thread (loop_is_mine) */
+    const struct world *world;
+    struct poller *poller;
     int64_t now_ms;
 
-    struct epoll_event events[EVENTS_MAX];
+    struct poll_event events[EVENTS_MAX];
     int n_events, next_event; /* of this round; the ones before next_event are done */
 
     struct timer **heap; /* heap[1 .. n_timers]; the earliest is at 1 */
@@ -51,7 +49,7 @@ struct loop {
     pthread_mutex_t mu;
     STAILQ_HEAD(, task) tasks; /* guarded by mu */
     size_t n_tasks;            /* guarded by mu */
-    bool sleeping;             /* guarded by mu: in epoll_wait, so a post has to write to the eventfd */
+    bool sleeping;             /* guarded by mu: in poller_wait, so a post has to wake it */
     bool stop;                 /* guarded by mu */
 };
 
@@ -67,47 +65,22 @@ static bool loop_must_wake(struct loop *lp)
 
 static void loop_wake(struct loop *lp)
 {
-    uint64_t one = 1;
-    while (write(lp->wake.fd, &one, sizeof one) < 0 && errno == EINTR)
-        continue;
-}
-
-/* Edge-triggered: each write is an event, and nobody has to read the counter. */
-static void loop_on_wake(struct loop_fd *w, uint32_t events)
-{
-    (void)w;
-    (void)events;
+    loop_net(lp)->poller_wake(lp->poller);
 }
 
 /* ---- life ---- */
-static int loop_open(struct loop *lp)
+struct loop *loop_new(const struct world *w)
 {
-    lp->epfd = epoll_create1(EPOLL_CLOEXEC);
-    if (lp->epfd < 0)
-        return -errno;
-    lp->wake = (struct loop_fd){ .events = EPOLLIN | EPOLLET, .cb = loop_on_wake };
-    lp->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (lp->wake.fd < 0)
-        return -errno;
-    return loop_fd_add(lp, &lp->wake);
-}
-
-struct loop *loop_new(void)
-{
+    struct poller *poller = w->net->poller_new(w->net);
+    if (poller == NULL)
+        return NULL;
     struct loop *lp = xcalloc(1, sizeof *lp);
-    lp->wake.fd = -1;
-    lp->now_ms = clock_mono_ms();
-    atomic_store(&lp->owner, pthread_self());
+    lp->world = w;
+    lp->poller = poller;
+    lp->now_ms = world_mono_ms(w);
     pthread_mutex_init(&lp->mu, NULL);
     STAILQ_INIT(&lp->tasks);
     TAILQ_INIT(&lp->deferred);
-
-    int rc = loop_open(lp);
-    if (rc < 0) {
-        loop_free(lp);
-        errno = -rc;
-        return NULL;
-    }
     return lp;
 }
 
@@ -122,10 +95,7 @@ void loop_free(struct loop *lp)
     }
     for (int i = 0; i < LOOP_CACHE_SLOTS; i++)
         rcbuf_unref(lp->cache[i]);
-    if (lp->wake.fd >= 0)
-        close(lp->wake.fd);
-    if (lp->epfd >= 0)
-        close(lp->epfd);
+    loop_net(lp)->poller_free(lp->poller);
     pthread_mutex_destroy(&lp->mu);
     free(lp->heap);
     free(lp->scratch);
@@ -134,7 +104,7 @@ void loop_free(struct loop *lp)
 
 bool loop_is_mine(const struct loop *lp)
 {
-    return pthread_equal(atomic_load_explicit(&lp->owner, memory_order_relaxed), pthread_self());
+    return thread_state.loop == lp;
 }
 
 int64_t loop_now_ms(const struct loop *lp)
@@ -142,11 +112,15 @@ int64_t loop_now_ms(const struct loop *lp)
     return lp->now_ms;
 }
 
+const struct world *loop_world(const struct loop *lp)
+{
+    return lp->world;
+}
+
 /* ---- descriptors ---- */
 int loop_fd_add(struct loop *lp, struct loop_fd *w)
 {
-    struct epoll_event ev = { .events = w->events, .data.ptr = w };
-    return epoll_ctl(lp->epfd, EPOLL_CTL_ADD, w->fd, &ev) < 0 ? -errno : 0;
+    return loop_net(lp)->poller_add(lp->poller, w);
 }
 
 void loop_fd_mod(struct loop *lp, struct loop_fd *w, uint32_t events)
@@ -154,17 +128,15 @@ void loop_fd_mod(struct loop *lp, struct loop_fd *w, uint32_t events)
     if (w->events == events)
         return;
     w->events = events;
-    struct epoll_event ev = { .events = events, .data.ptr = w };
-    int rc = epoll_ctl(lp->epfd, EPOLL_CTL_MOD, w->fd, &ev);
-    KCHECK(rc == 0);
+    loop_net(lp)->poller_mod(lp->poller, w);
 }
 
 void loop_fd_del(struct loop *lp, struct loop_fd *w)
 {
-    epoll_ctl(lp->epfd, EPOLL_CTL_DEL, w->fd, NULL);
+    loop_net(lp)->poller_del(lp->poller, w);
     for (int i = lp->next_event; i < lp->n_events; i++) {
-        if (lp->events[i].data.ptr == w)
-            lp->events[i].data.ptr = NULL;
+        if (lp->events[i].w == w)
+            lp->events[i].w = NULL;
     }
 }
 
@@ -172,10 +144,9 @@ static void loop_run_fds(struct loop *lp, int n)
 {
     lp->n_events = n;
     for (lp->next_event = 0; lp->next_event < lp->n_events;) {
-        struct epoll_event *ev = &lp->events[lp->next_event++];
-        struct loop_fd *w = ev->data.ptr;
-        if (w != NULL)
-            w->cb(w, ev->events);
+        struct poll_event *ev = &lp->events[lp->next_event++];
+        if (ev->w != NULL)
+            ev->w->cb(ev->w, ev->events);
     }
     lp->n_events = lp->next_event = 0;
 }
@@ -304,11 +275,11 @@ static struct task *loop_take_task(struct loop *lp)
 
 static void loop_run_tasks(struct loop *lp, size_t at_most)
 {
-    int64_t until_ms = clock_mono_ms() + TASKS_MS;
+    int64_t until_ms = world_mono_ms(lp->world) + TASKS_MS;
     struct task *t;
     while (at_most-- > 0 && (t = loop_take_task(lp)) != NULL) {
         t->cb(t);
-        if (clock_mono_ms() >= until_ms)
+        if (world_mono_ms(lp->world) >= until_ms)
             return;
     }
 }
@@ -348,7 +319,7 @@ static int loop_wait_ms(struct loop *lp, int at_most_ms)
         return 0;
     if (lp->n_timers == 0)
         return at_most_ms;
-    int64_t left = lp->heap[1]->due_ms - clock_mono_ms();
+    int64_t left = lp->heap[1]->due_ms - lp->now_ms;
     if (left <= 0)
         return 0;
     if (at_most_ms >= 0 && at_most_ms < left)
@@ -356,7 +327,17 @@ static int loop_wait_ms(struct loop *lp, int at_most_ms)
     return (int)MIN(left, (int64_t)INT_MAX);
 }
 
-/* One round. False when the loop was told to stop. */
+int64_t loop_next_due_ms(struct loop *lp)
+{
+    pthread_mutex_lock(&lp->mu);
+    bool now = lp->stop || lp->n_tasks > 0;
+    pthread_mutex_unlock(&lp->mu);
+    if (now || lp->n_deferred > 0)
+        return INT64_MIN;
+    return lp->n_timers == 0 ? INT64_MAX : lp->heap[1]->due_ms;
+}
+
+/* False when the loop was told to stop. */
 static bool loop_round(struct loop *lp, int timeout_ms)
 {
     int wait_ms = loop_wait_ms(lp, timeout_ms);
@@ -369,20 +350,20 @@ static bool loop_round(struct loop *lp, int timeout_ms)
     lp->sleeping = wait_ms != 0;
     pthread_mutex_unlock(&lp->mu);
     if (stop) { /* answers that were posted meanwhile own what they carry */
-        loop_run_tasks(lp, n_tasks);
+        for (struct task *t; n_tasks > 0 && (t = loop_take_task(lp)) != NULL; n_tasks--)
+            t->cb(t);
         return false;
     }
 
-    int n = epoll_wait(lp->epfd, lp->events, EVENTS_MAX, wait_ms);
-    KCHECK(n >= 0 || errno == EINTR);
-    lp->now_ms = clock_mono_ms();
+    int n = loop_net(lp)->poller_wait(lp->poller, lp->events, EVENTS_MAX, wait_ms);
+    lp->now_ms = world_mono_ms(lp->world);
 
     pthread_mutex_lock(&lp->mu);
     lp->sleeping = false;
     n_tasks = lp->n_tasks;
     pthread_mutex_unlock(&lp->mu);
 
-    loop_run_fds(lp, MAX(n, 0));
+    loop_run_fds(lp, n);
     loop_run_timers(lp);
     if (n_tasks > 0)
         loop_run_tasks(lp, n_tasks);
@@ -402,18 +383,19 @@ static void block_sigpipe(void)
 
 void loop_run(struct loop *lp)
 {
-    atomic_store(&lp->owner, pthread_self());
     block_sigpipe();
-    lp->now_ms = clock_mono_ms();
-    while (loop_round(lp, -1))
+    while (loop_run_once(lp, -1))
         continue;
 }
 
-void loop_run_once(struct loop *lp, int timeout_ms)
+bool loop_run_once(struct loop *lp, int timeout_ms)
 {
-    atomic_store(&lp->owner, pthread_self());
-    lp->now_ms = clock_mono_ms();
-    loop_round(lp, timeout_ms);
+    struct loop *outer = thread_state.loop;
+    thread_state.loop = lp;
+    lp->now_ms = world_mono_ms(lp->world);
+    bool goes_on = loop_round(lp, timeout_ms);
+    thread_state.loop = outer;
+    return goes_on;
 }
 
 void loop_stop(struct loop *lp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An epoll reactor: descriptors, timers, and tasks posted from other threads. One thread runs
+ * A reactor: descriptors, timers, and tasks posted from other threads. One thread runs
  * it; only loop_post, loop_stop and loop_is_mine may be called from others. Nothing that runs on it
  * may block. loop_run blocks SIGPIPE on its thread, since sendfile has no MSG_NOSIGNAL.
  */
@@ -13,14 +13,20 @@
 #include <sys/queue.h>
 
 struct loop;
+struct world;
 
-struct loop *loop_new(void);                         /* NULL and errno when descriptors are out */
-void loop_free(struct loop *lp);                     /* not while it runs; pending tasks are dropped */
-void loop_run(struct loop *lp);                      /* until loop_stop */
-void loop_stop(struct loop *lp);                     /* any thread; tasks posted before it still run */
-void loop_run_once(struct loop *lp, int timeout_ms); /* one round; for synchronous callers (klog) */
-bool loop_is_mine(const struct loop *lp);            /* is this the thread that runs it? */
-int64_t loop_now_ms(const struct loop *lp);          /* monotonic, read once a round */
+struct loop *loop_new(const struct world *w); /* NULL and errno when descriptors are out */
+void loop_free(struct loop *lp);              /* not while it runs; pending tasks are dropped */
+void loop_run(struct loop *lp);               /* until loop_stop; to have it run elsewhere: exec.h */
+void loop_stop(struct loop *lp);              /* any thread; tasks posted before it still run */
+/* One round, for synchronous callers (klog) and schedulers. False: the loop was told to stop. */
+bool loop_run_once(struct loop *lp, int timeout_ms);
+bool loop_is_mine(const struct loop *lp);   /* is who calls in a round of it? */
+int64_t loop_now_ms(const struct loop *lp); /* monotonic, read once a round */
+/* When there is work that no descriptor tells of: INT64_MIN when it is there already, else the moment of the first timer,
+ * INT64_MAX without any. Only who runs it may ask. */
+int64_t loop_next_due_ms(struct loop *lp);
+const struct world *loop_world(const struct loop *lp);
 
 /* ---- descriptors ---- */
 struct loop_fd {

@@ -2,10 +2,11 @@
 /* Names to addresses. A numeric address is answered without the pool, but never from inside the call. */
 #include <netdb.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "lib/base/attr.h"
 #include "lib/base/mem.h"
+#include "lib/loop/loop_int.h"
+#include "lib/loop/net.h"
 #include "lib/loop/workers.h"
 
 struct resolve_job {
@@ -19,8 +20,8 @@ struct resolve_job {
 
 static int resolve_look_up(struct resolve_job *r, int flags)
 {
-    struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags };
-    return getaddrinfo(r->host, r->port, &hints, &r->list);
+    const struct net *net = loop_net(r->job.loop);
+    return net->resolve(net, r->host, r->port, flags, &r->list);
 }
 
 static void resolve_run(struct job *j)
@@ -37,7 +38,7 @@ static void resolve_done(struct job *j)
     struct resolve_job *r = container_of(j, struct resolve_job, job);
     r->cb(r->arg, r->rc == 0 ? r->list : NULL, r->rc == 0 ? NULL : gai_strerror(r->rc));
     if (r->rc == 0)
-        freeaddrinfo(r->list);
+        loop_net(r->job.loop)->free_addresses(loop_net(r->job.loop), r->list);
     free(r->host);
     free(r->port);
     free(r);

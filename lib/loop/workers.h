@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool of threads for what may block: disk, DNS. */
+/* Jobs that may block: disk, DNS. A pool does so many at a time, in the order in which they came; who runs them is the world's
+ * business (lib/loop/exec.h). */
 #ifndef KLOG_LOOP_WORKERS_H
 #define KLOG_LOOP_WORKERS_H
 
@@ -13,12 +14,14 @@ struct job {
     struct task task;            /* private */
     STAILQ_ENTRY(job) link;      /* private */
 };
-struct workers *workers_new(int threads, const char *name);
-void workers_submit(struct workers *w, struct job *j); /* any thread; FIFO */
-/* So many threads from now on, 1..1024; who is at work ends its job first. One caller at a time. Returns how many there are:
+struct workers *workers_new(const struct world *w, int width, const char *name); /* NULL: the system has no threads */
+void workers_submit(struct workers *w, struct job *j);                           /* any thread; FIFO */
+/* Any thread. True: it had not begun and is the caller's again, neither run nor done come. Costs as much as the queue is long. */
+bool workers_cancel(struct workers *w, struct job *j);
+/* So many at a time from now on, 1..1024; who is at work ends its job first. One caller at a time. Returns how many there are:
  * fewer when the system gives no more; 0 only of a pool that had none. */
-int workers_resize(struct workers *w, int threads);
-void workers_free(struct workers *w);                  /* runs what is queued, joins */
+int workers_resize(struct workers *w, int width);
+void workers_free(struct workers *w); /* runs what is queued, waits for its end; NULL is fine */
 
 /* Resolves "host:port" (or "[v6]:port") on the pool; cb on lp with 0 and addresses, or an EAI_ text. */
 struct addrinfo;

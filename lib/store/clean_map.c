@@ -13,6 +13,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/base/uuid.h"
+#include "lib/base/world.h"
 
 #define LOAD_PERCENT 80 /* with linear probing, a key that is not there then costs 13 looks */
 
@@ -106,7 +107,7 @@ struct clean_map *clean_map_new(size_t bytes)
     m->n_slots = MAX(bytes / sizeof(struct slot), (size_t)2);
     m->max = MAX(m->n_slots * LOAD_PERCENT / 100, (size_t)1);
     m->slots = xcalloc(m->n_slots, sizeof *m->slots);
-    uuid_random(&u);
+    uuid_random(&random_real, &u);
     memcpy(m->key, u.b, sizeof m->key);
     return m;
 }

@@ -16,6 +16,7 @@
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/store/datadir_int.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/reserve.h"
@@ -147,7 +148,7 @@ static int settle_identity(struct datadir *dd, const struct datadir_identity *id
             snprintf(m->cluster_id, sizeof m->cluster_id, "%s", id->cluster_id);
         else {
             struct uuid u;
-            uuid_random(&u);
+            uuid_random(&random_real, &u);
             uuid_text(&u, m->cluster_id);
         }
     }
@@ -156,7 +157,7 @@ static int settle_identity(struct datadir *dd, const struct datadir_identity *id
         change = true;
     }
     if (uuid_is_zero(&m->directory_id)) {
-        uuid_random(&m->directory_id);
+        uuid_random(&random_real, &m->directory_id);
         change = true;
     }
     return change ? write_meta(dd) : 0;

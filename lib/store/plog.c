@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/uuid.h"
+#include "lib/base/world.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/plog_int.h"
 
@@ -119,7 +120,7 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->identity = partition_identity(topic_id, partition);
     plog_path(l, MARK_FILE, path, sizeof path);
     l->mark = segfile_new(l->files, path);
-    uuid_random(&by_chance);
+    uuid_random(&random_real, &by_chance);
     memcpy(&l->opening, by_chance.b, sizeof l->opening);
     pthread_mutex_init(&l->slow_mu, NULL);
     pthread_mutex_init(&l->append_mu, NULL);
@@ -219,7 +220,7 @@ int plog_remove(struct plog *l)
     char doomed[NAME_MAX + 1];
     struct uuid u;
 
-    uuid_random(&u);
+    uuid_random(&random_real, &u);
     snprintf(doomed, sizeof doomed, "%.200s.%016" PRIx64 "-delete", l->name, get_be64(u.b));
     int rc = l->io->renameat(l->io, l->dirfd, l->name, l->dirfd, doomed);
     if (rc == 0)

@@ -15,6 +15,7 @@
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
+#include "lib/base/world.h"
 
 #define COMPACT_BYTES_MIN (INT64_C(4) << 20)
 #define RETRY_BYTES       (INT64_C(1) << 20) /* a snapshot that could not be written is tried again after so much */
@@ -166,7 +167,7 @@ static int settle_tail(struct register_journal *j, const struct register_files *
 static int take_over(struct register_journal *j, register_each_fn *each, void *each_arg)
 {
     if (uuid_is_zero(&j->id))
-        uuid_random(&j->id);
+        uuid_random(&random_real, &j->id);
     int rc = compact(j, each, each_arg);
     if (!is_full(rc))
         return rc;
@@ -205,7 +206,7 @@ static int open_new(struct register_journal *j, const struct datadir *dd, bool m
                  datadir_path(dd));
         return -EBADMSG;
     }
-    uuid_random(&j->id);
+    uuid_random(&random_real, &j->id);
     int rc = journal_make(j);
     if (rc < 0)
         snprintf(err, err_size, "cannot make %s/" REGISTERS_JOURNAL ": %s", datadir_path(dd), strerror(-rc));

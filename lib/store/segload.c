@@ -7,13 +7,12 @@
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread_state.h"
 #include "lib/store/plog_int.h"
-
-static _Thread_local bool may_not_wait;
 
 void plog_thread_may_not_wait(void)
 {
-    may_not_wait = true;
+    thread_state.may_not_wait = true;
 }
 
 #define REBUILDS_MAX 3 /* then the log itself is damaged, and rebuilding does not help */
@@ -66,7 +65,7 @@ static bool load_from_header(struct plog *l, struct segment *s)
 static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text_base, int64_t text_end,
                    bool sealed)
 {
-    if (may_not_wait)
+    if (thread_state.may_not_wait)
         return -EAGAIN;
     struct segment *fresh = segment_new(l->files, l->name, l->identity, s->base);
 
@@ -246,7 +245,7 @@ int plog_load_segment(struct plog *l, struct segment *s)
 {
     if (is_known(l, s))
         return 0;
-    if (!may_not_wait)
+    if (!thread_state.may_not_wait)
         pthread_mutex_lock(&l->fix_mu);
     else if (pthread_mutex_trylock(&l->fix_mu) != 0)
         return -EAGAIN; /* somebody makes an index anew */
@@ -259,7 +258,7 @@ int plog_repair_segment(struct plog *l, struct segment *s)
 {
     int rc = -EBADMSG;
 
-    if (may_not_wait)
+    if (thread_state.may_not_wait)
         return -EAGAIN;
     pthread_mutex_lock(&l->append_mu);
     pthread_mutex_lock(&l->fix_mu);

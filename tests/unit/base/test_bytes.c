@@ -10,6 +10,7 @@
 #include "lib/base/utf16.h"
 #include "lib/base/uuid.h"
 #include "lib/base/varint.h"
+#include "lib/base/world.h"
 
 static void varints_round_trip_at_their_borders(void **state)
 {
@@ -73,7 +74,7 @@ static void uuids_round_trip_as_text(void **state)
     (void)state;
 
     for (int i = 0; i < 1000; i++) {
-        uuid_random(&u);
+        uuid_random(&random_real, &u);
         uuid_text(&u, text);
         assert_int_equal(strlen(text), UUID_TEXT_LEN);
         assert_int_not_equal(text[0], '-');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls, routing and metadata against make-believe brokers. */
 #include "unit.h"
+#include "world.h"
 
 #include "lib/base/attr.h"
 #include "lib/client/client.h"
@@ -32,7 +33,7 @@ static void client_start(struct fixture *f, int64_t request_timeout_ms)
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    f->lp = loop_new();
+    f->lp = loop_new(test_world());
     fake_cluster_init(&f->fc, f->lp, 3);
     fake_addresses(&f->fc, f->brokers, sizeof f->brokers);
     fake_topic_add(&f->fc, "t", 2, 2);

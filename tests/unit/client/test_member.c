@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A member's way through its states, against a make-believe coordinator that answers as a script says. */
 #include "unit.h"
+#include "world.h"
 
 #include "lib/base/attr.h"
 #include "lib/base/mem.h"
@@ -102,7 +103,7 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     char brokers[128];
-    f->lp = loop_new();
+    f->lp = loop_new(test_world());
     f->g = &f->fc.group;
     fake_cluster_init(&f->fc, f->lp, 2);
     fake_topic_add(&f->fc, "t", 2, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Committed offsets and ends of partitions, asked of make-believe brokers. */
 #include "unit.h"
+#include "world.h"
 
 #include "lib/base/attr.h"
 #include "lib/client/positions.h"
@@ -22,7 +23,7 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     char brokers[128];
-    f->lp = loop_new();
+    f->lp = loop_new(test_world());
     fake_cluster_init(&f->fc, f->lp, 2);
     fake_topic_add(&f->fc, "t", 2, 1)->logs[1].start = 40;
     struct client_config cfg = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The producer against make-believe brokers that check sequence numbers as real ones do. */
 #include "unit.h"
+#include "world.h"
 
 #include "lib/base/attr.h"
 #include "lib/base/mem.h"
@@ -56,7 +57,7 @@ static const struct producer_config usual = { .acks = -1, .batch_size = 16384, .
 static int setup(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof *f);
-    f->lp = loop_new();
+    f->lp = loop_new(test_world());
     fake_cluster_init(&f->fc, f->lp, 2);
     fake_addresses(&f->fc, f->brokers, sizeof f->brokers);
     f->log = &fake_topic_add(&f->fc, "t", 2, 1)->logs[0];

@@ -15,6 +15,8 @@
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/loop/exec.h"
+#include "lib/store/io.h"
 
 enum { RECEIVE_TIMEOUT_S = 20 };
 
@@ -43,7 +45,9 @@ void rig_start_in(struct rig *g, const struct store_io *io, int n_dirs, const ch
         bytebuf_printf(&dirs, "%s%s/data%d", i == 0 ? "" : ",", g->dir, i);
     snprintf(g->dirs, sizeof g->dirs, "%s", bytebuf_cstr(&dirs));
     bytebuf_done(&dirs);
-    g->b = (struct broker){ .io = io };
+    world_init_real(&g->world);
+    g->world.io = io != NULL ? io : &store_io_real;
+    g->b = (struct broker){ .world = &g->world };
     log_set_level(LOG_LEVEL_ERROR + 1);
     signal(SIGPIPE, SIG_IGN);
     broker_config_init(&g->b.config);

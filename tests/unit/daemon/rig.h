@@ -10,12 +10,14 @@
 
 #include "daemon/broker.h"
 #include "daemon/replica/partition.h"
+#include "lib/base/world.h"
 #include "lib/record/build.h"
 #include "lib/wire/wire.h"
 
 struct store_io;
 
 struct rig {
+    struct world world;
     struct broker b;
     char dir[64];
     char dirs[256]; /* log.dirs */

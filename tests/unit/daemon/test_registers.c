@@ -4,6 +4,7 @@
  * embedded one must survive on the disk. A second back-end runs through the same by its own store_open.
  */
 #include "unit.h"
+#include "world.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -78,7 +79,7 @@ static int setup(void **state)
     if (mkdtemp(s->dir) == NULL)
         return -1;
     s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    s->loop = loop_new();
+    s->loop = loop_new(test_world());
     s->may_create = true;
     *state = s;
     return store_open(s);

@@ -244,7 +244,7 @@ static void a_taken_port_is_said_in_one_line(void **state)
 {
     (void)state;
     struct rig g;
-    struct broker second = { 0 };
+    struct broker second = { .world = &g.world };
     char err[512] = "", listener[64];
     rig_start(&g, NULL);
     broker_config_init(&second.config);
@@ -261,7 +261,7 @@ static void a_second_broker_on_the_directory_is_refused(void **state)
 {
     (void)state;
     struct rig g;
-    struct broker second = { 0 };
+    struct broker second = { .world = &g.world };
     char err[512] = "";
     rig_start(&g, NULL);
     broker_config_init(&second.config);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections over real sockets; the other end is a plain descriptor of the test. */
 #include "unit.h"
+#include "world.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -86,7 +87,7 @@ static struct fixture *fixture_new(const struct conn_limits *l)
     f->room = SIZE_MAX;
     int sv[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
-    f->lp = loop_new();
+    f->lp = loop_new(test_world());
     f->peer = sv[1];
     f->c = conn_new(f->lp, sv[0], &ops, l, f);
     return f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
+#include "world.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -13,7 +14,7 @@
 
 static int setup(void **state)
 {
-    *state = loop_new();
+    *state = loop_new(test_world());
     return *state == NULL ? -1 : 0;
 }
 
@@ -260,7 +261,7 @@ static void a_stop_from_another_thread_ends_the_run(void **state)
 {
     struct loop *lp = *state;
     pthread_t th;
-    assert_true(loop_is_mine(lp));
+    assert_false(loop_is_mine(lp));
     assert_int_equal(pthread_create(&th, NULL, stop_from_a_thread, lp), 0);
     loop_run(lp);
     assert_int_equal(pthread_join(th, NULL), 0);
@@ -294,6 +295,18 @@ static void what_was_posted_before_a_stop_still_runs(void **state)
     assert_int_equal(w.answered, 1);
 }
 
+static void a_stop_waits_for_all_that_was_posted_before_it_however_long_that_takes(void **state)
+{
+    struct loop *lp = *state;
+    struct counted slow[3] = { { .t.cb = count_slowly }, { .t.cb = count_slowly }, { .t.cb = count_slowly } };
+    for (int i = 0; i < 3; i++)
+        loop_post(lp, &slow[i].t);
+    loop_stop(lp);
+    assert_false(loop_run_once(lp, 0));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(slow[i].calls, 1);
+}
+
 /* ---- workers ---- */
 struct work {
     struct job j;
@@ -316,7 +329,7 @@ static void work_done(struct job *j)
 static void jobs_run_on_workers_and_end_on_the_loop(void **state)
 {
     struct loop *lp = *state;
-    struct workers *pool = workers_new(2, "test");
+    struct workers *pool = workers_new(test_world(), 2, "test");
     struct work w[50];
     int done = 0;
     for (int i = 0; i < 50; i++) {
@@ -355,13 +368,44 @@ static void a_numeric_address_resolves_without_a_worker_and_not_inside_the_call(
 
 static void a_bad_name_is_told_as_an_error(void **state)
 {
-    struct workers *pool = workers_new(1, "test");
+    struct workers *pool = workers_new(test_world(), 1, "test");
     struct resolved r = { 0 };
     resolve(pool, *state, "no such host", "9092", on_resolved, &r);
     while (!r.called)
         loop_run_once(*state, -1);
     assert_true(r.failed);
     workers_free(pool);
+}
+
+/* ---- for a scheduler ---- */
+static void next_due_is_now_for_tasks_and_deferred_else_the_first_timers(void **state)
+{
+    struct loop *lp = *state;
+    int order[2], n = 0;
+    struct ticker early = { .t.cb = tick, .lp = lp, .order = order, .n = &n, .id = 1 };
+    struct ticker late = early;
+    struct counted c = { .t.cb = count };
+    struct deferred d = { 0 };
+    assert_int_equal(loop_next_due_ms(lp), INT64_MAX);
+    timer_set(lp, &late.t, INT64_MAX - 1);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
+    timer_set(lp, &early.t, INT64_MAX - 2);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 2);
+    timer_clear(lp, &early.t);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
+    loop_post(lp, &c.t);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MIN);
+    loop_cancel(lp, &c.t);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
+    loop_defer(lp, &d);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MIN);
+    loop_defer_cancel(lp, &d);
+    loop_stop(lp);
+    assert_int_equal(loop_next_due_ms(lp), INT64_MIN);
+    assert_false(loop_run_once(lp, 0)); /* the stop */
+    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
+    assert_true(loop_run_once(lp, 0));
+    timer_clear(lp, &late.t);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -381,6 +425,8 @@ int main(void)
         T(a_post_from_another_thread_wakes_a_sleeping_loop),
         T(a_stop_from_another_thread_ends_the_run),
         T(what_was_posted_before_a_stop_still_runs),
+        T(a_stop_waits_for_all_that_was_posted_before_it_however_long_that_takes),
+        T(next_due_is_now_for_tasks_and_deferred_else_the_first_timers),
         T(jobs_run_on_workers_and_end_on_the_loop),
         T(a_numeric_address_resolves_without_a_worker_and_not_inside_the_call),
         T(a_bad_name_is_told_as_an_error),

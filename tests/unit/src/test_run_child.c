@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One process of COMMAND: its input, its environment, its end. */
 #include "unit.h"
+#include "world.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ static void on_ended(struct child *c, int status)
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    f->lp = loop_new();
+    f->lp = loop_new(test_world());
     sigprocmask(SIG_BLOCK, NULL, &f->mask);
     *state = f;
     return 0;

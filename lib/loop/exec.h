@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who runs threads and jobs: the system in a program (exec_threads.c), one scheduler with a clock of its own in a test.
+ * Nothing else in lib/ or daemon/ starts a thread.
+ */
+#ifndef KLOG_LOOP_EXEC_H
+#define KLOG_LOOP_EXEC_H
+
+#include <stdbool.h>
+
+struct job;
+struct thread;
+struct world;
+
+/* What every pool begins with. */
+struct workers {
+    struct exec *exec;
+};
+
+struct exec {
+    /* main(arg) begins, soon: a loop, mostly. NULL and errno (EAGAIN) when there are no more threads. name: at most 15 bytes. */
+    struct thread *(*thread_start)(struct exec *e, void (*main)(void *arg), void *arg, const char *name);
+    /* Waits for its end and frees it. Not on a loop. */
+    void (*thread_join)(struct exec *e, struct thread *t);
+
+    /* See lib/loop/workers.h, whose functions call these. */
+    struct workers *(*workers_new)(struct exec *e, int width, const char *name);
+    void (*submit)(struct workers *w, struct job *j);
+    bool (*cancel)(struct workers *w, struct job *j);
+    int (*workers_resize)(struct workers *w, int width);
+    void (*workers_free)(struct workers *w);
+};
+
+/* Threads of this process; all signals are blocked in them. */
+struct exec *exec_threads(void);
+
+/* What a program has: the clock, random and machine of lib/base, exec_threads, net_real. io is left to who has a store. */
+void world_init_real(struct world *w);
+
+#endif
