@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * klog dump: which kind each file is, by its name alone; what prints a kind is in dump_log.c and
- * dump_files.c. Files are only read. One that cannot be dumped does not keep the others from being printed;
+ * klog dump: which kind each file is, by its name alone; what prints a kind is in dump_log.c,
+ * dump_files.c and dump_registers.c. Files are only read. One that cannot be dumped does not keep the others from being printed;
  * the command fails all the same. No broker is needed, none is asked. One thread.
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "lib/store/epochs.h"
 #include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
+#include "lib/store/register_files.h"
 #include "src/commands.h"
 #include "src/offline.h"
 
@@ -38,6 +39,8 @@ static const struct kind {
     { EPOCHS_FILE, false, dump_epochs },
     { META_FILE, false, dump_meta },
     { PARTITION_FILE, false, dump_partition_metadata },
+    { REGISTERS_JOURNAL, false, dump_registers_journal },
+    { REGISTERS_SNAPSHOT, false, dump_registers_snapshot },
 };
 
 static int dump_one(const struct dump *common, const char *path)
@@ -84,7 +87,8 @@ const struct command cmd_dump = {
     .operands_max = -1,
     .summary = "Prints files of a data directory, without a broker",
     .text = "It knows a segment's .log, .index, .timeindex, .text and .producers, and partition.checkpoint,\n"
-            "partition.flushed, leader-epoch-checkpoint, meta.properties and partition.metadata. Bytes that are\n"
+            "partition.flushed, leader-epoch-checkpoint, meta.properties, partition.metadata, registers.journal and\n"
+            "registers.snapshot; the changes in a journal have a number each, which --from takes. Bytes that are\n"
             "not UTF-8 are escaped as \\xNN, in JSON they are NAME_base64. It fails when a file is damaged, after\n"
             "printing what is whole.",
     .examples = "klog dump /var/lib/klog/orders-0/00000000000000000000.log\n"

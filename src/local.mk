@@ -16,7 +16,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/cmd_verify.c \
 	%D%/commands.c %D%/commands.h \
 	%D%/config_entries.c %D%/config_entries.h \
-	%D%/dump_files.c %D%/dump_log.c \
+	%D%/dump_files.c %D%/dump_log.c %D%/dump_registers.c \
 	%D%/group_entries.c %D%/group_entries.h \
 	%D%/offline.c %D%/offline.h \
 	%D%/out.c %D%/out.h \

@@ -41,6 +41,8 @@ int dump_flush_mark(const struct dump *d);
 int dump_epochs(const struct dump *d);
 int dump_meta(const struct dump *d);
 int dump_partition_metadata(const struct dump *d);
+int dump_registers_journal(const struct dump *d);
+int dump_registers_snapshot(const struct dump *d);
 
 /* Members that every dump of a batch has. */
 json_t *batch_json(const struct batch_header *h, int64_t at);

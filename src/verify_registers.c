@@ -219,7 +219,7 @@ void verify_registers(struct verify *v, const char *path, const struct meta_prop
     CLEANUP(closep) int dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP(register_files_done) struct register_files f = { 0 };
     struct comparison c = { .v = v, .path = path, .dirs = dirs, .n = n };
-    struct register_sink sink = { &c.all, node_put, node_drop };
+    struct register_sink sink = { .arg = &c.all, .put = node_put, .drop = node_drop };
     char err[512];
 
     if (dirfd < 0)

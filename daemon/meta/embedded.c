@@ -498,7 +498,7 @@ int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp
                             void *failed_arg, struct registers **ret, char *err, size_t err_size)
 {
     struct embedded *e = xcalloc(1, sizeof *e);
-    struct register_sink sink = { &e->tree, load_put, load_drop };
+    struct register_sink sink = { .arg = &e->tree, .put = load_put, .drop = load_drop };
 
     int rc = register_journal_open(&e->journal, dd, may_create, &sink, tree_each, &e->tree, err, err_size);
     if (rc < 0) {

@@ -237,6 +237,8 @@ static int frames_load(struct slice s, size_t at, int64_t base, const struct reg
         previous = sequence;
         if (sequence <= f->sequence)
             continue; /* the snapshot has it */
+        if (sink->change != NULL)
+            sink->change(sink->arg, sequence);
         if (entries_load(s.p + at + REGISTERS_FRAME_HEAD_BYTES, whole - REGISTERS_FRAME_HEAD_BYTES, sink) < 0)
             return damaged(REGISTERS_JOURNAL, (int64_t)at, "an entry is malformed", err, err_size);
         f->sequence = sequence;
@@ -309,6 +311,23 @@ int register_journal_decode(struct slice s, int64_t clean_sequence, const struct
         return -EBADMSG;
     }
     return 0;
+}
+
+/* As behind a snapshot that ends where it begins. */
+int register_journal_decode_alone(struct slice s, const struct register_sink *sink, struct register_files *ret, char *err,
+                                  size_t err_size)
+{
+    int format = format_of(s, "KLOGREGJ");
+
+    *ret = (struct register_files){ 0 };
+    if (format == 1 && s.n >= V1_JOURNAL_HEAD_BYTES + REGISTERS_FRAME_HEAD_BYTES) {
+        ret->sequence = (int64_t)get_be64(s.p + V1_JOURNAL_HEAD_BYTES + FRAME_CRC_FROM) - 1;
+    } else if (format > 1 && s.n >= REGISTERS_JOURNAL_HEAD_BYTES) {
+        ret->have_snapshot = true;
+        memcpy(ret->id.b, s.p + CRC_FROM, sizeof ret->id.b);
+        ret->sequence = (int64_t)get_be64(s.p + CRC_FROM + sizeof ret->id.b);
+    }
+    return register_journal_decode(s, REGISTERS_NOT_CLEAN, sink, ret, err, err_size);
 }
 
 /* ---- both ---- */

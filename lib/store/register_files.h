@@ -32,6 +32,7 @@ struct register_sink {
     void *arg;
     int (*put)(void *arg, const char *path, struct slice value, int64_t version);
     int (*drop)(void *arg, const char *path);
+    void (*change)(void *arg, int64_t sequence); /* may be NULL; comes before the entries of each frame */
 };
 
 struct register_files {
@@ -60,6 +61,10 @@ int register_snapshot_decode(struct slice s, const struct register_sink *sink, s
                              size_t err_size);
 int register_journal_decode(struct slice s, int64_t clean_sequence, const struct register_sink *sink,
                             struct register_files *f, char *err, size_t err_size);
+
+/* For people: a journal as it is, whatever snapshot belongs to it, and whether or not it was closed clean. */
+int register_journal_decode_alone(struct slice s, const struct register_sink *sink, struct register_files *ret, char *err,
+                                  size_t err_size);
 
 /* ---- for register_journal.c ---- */
 enum {

@@ -81,7 +81,7 @@ static int open_all(bool clean, char err[512])
     struct datadir *dd;
     struct register_journal j;
     int entries = 0;
-    struct register_sink sink = { &entries, ignore_put, ignore_drop };
+    struct register_sink sink = { .arg = &entries, .put = ignore_put, .drop = ignore_drop };
 
     io = store_io_real;
     io.fsync = io.fdatasync = no_sync;

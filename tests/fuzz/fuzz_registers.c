@@ -64,7 +64,7 @@ static void mend_snapshot(uint8_t *p, size_t n)
 static void run_file(uint8_t kind, uint8_t *p, size_t n)
 {
     struct register_tree t = { 0 };
-    struct register_sink sink = { &t, put, drop };
+    struct register_sink sink = { .arg = &t, .put = put, .drop = drop };
     struct register_files f = { 0 };
     char err[512] = "";
     int rc;

@@ -15,6 +15,7 @@ status 0 klog dump "$I"
 N=$(ls "$D"/t1-0/*.log | tail -n1)
 eq "the flush mark" "{\"flushed_offset\":3001,\"flushed_segment\":$(basename "$N" .log | sed 's/^0*//'),\"flushed_position\":$(stat -c %s "$N")}" \
     "$(klog dump --json "$D/t1-0/partition.flushed" | jq -c .)"
+eq "t1 in the registers' journal" "1" "$(klog dump --json "$D/registers.journal" | jq -s 'map(select(.path == "/brokers/topics/t1")) | length')"
 status 0 klog verify "$D"
 status 0 klog verify "$D" --json
 cp "$D/t1-0/partition.flushed" mark

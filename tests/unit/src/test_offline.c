@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+#include "lib/base/varint.h"
+#include "lib/store/register_files.h"
 #include "src/cli.h"
 
 enum {
@@ -422,6 +424,84 @@ static void small_files_are_dumped(void **state)
     assert_int_equal(rc, CLI_OK);
 }
 
+/* ---- registers ---- */
+static const struct uuid store_id = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } };
+
+static char *write_registers(const struct fixture *f, const char *name, const struct bytebuf *b)
+{
+    char *path = xasprintf("%s/%s", f->path, name);
+
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, b->p, b->n), 0);
+    close(fd);
+    return path;
+}
+
+static void journal_frame(struct bytebuf *journal, uint32_t seed, int64_t sequence, const char *put, const char *drop)
+{
+    CLEANUP(bytebuf_done) struct bytebuf frame = { 0 };
+
+    bytebuf_extend(&frame, REGISTERS_FRAME_HEAD_BYTES);
+    register_add_put(&frame, put, slice_of("{\"n\":1}", 7), sequence);
+    if (drop != NULL)
+        register_add_drop(&frame, drop);
+    register_frame_seal(&frame, seed, sequence);
+    bytebuf_add(journal, frame.p, frame.n);
+}
+
+static void registers_are_dumped_entry_by_entry(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(bytebuf_done) struct bytebuf snapshot = { 0 }, journal = { 0 };
+    int rc;
+
+    bytebuf_extend(&snapshot, REGISTERS_SNAPSHOT_HEAD_BYTES);
+    register_add_put(&snapshot, "/a", slice_of("{\"k\":[1]}", 9), 3);
+    register_add_put(&snapshot, "/a/b", slice_of("\xff", 1), 0);
+    register_snapshot_seal(&snapshot, &store_id, 7);
+    CLEANUP(freep) char *path = write_registers(f, REGISTERS_SNAPSHOT, &snapshot);
+    char *text = OUTPUT_OF(&rc, "dump", path);
+    assert_string_equal(text, "store AQIDBAUGBwgJCgsMDQ4PEA: all registers after change 7\n"
+                              "put /a version 3 {\"k\":[1]}\n"
+                              "put /a/b version 0 \\xff\n");
+    assert_int_equal(rc, CLI_OK);
+    free(text);
+    text = OUTPUT_OF(&rc, "dump", "--json", "-n", "1", path);
+    assert_string_equal(text, "{\"store_id\":\"AQIDBAUGBwgJCgsMDQ4PEA\",\"after_change\":7}\n"
+                              "{\"op\":\"put\",\"path\":\"/a\",\"version\":3,\"value\":{\"k\":[1]}}\n");
+    free(text);
+    flip(path, REGISTERS_SNAPSHOT_HEAD_BYTES + 20);
+    text = OUTPUT_OF(&rc, "dump", path);
+    assert_string_equal(text, "");
+    assert_int_equal(rc, CLI_FAILED);
+    free(text);
+
+    uint32_t seed = register_journal_head(&store_id, 5, bytebuf_extend(&journal, REGISTERS_JOURNAL_HEAD_BYTES));
+    journal_frame(&journal, seed, 6, "/a", NULL);
+    journal_frame(&journal, seed, 7, "/c", "/a");
+    CLEANUP(freep) char *other = write_registers(f, REGISTERS_JOURNAL, &journal);
+    text = OUTPUT_OF(&rc, "dump", other);
+    assert_string_equal(text, "store AQIDBAUGBwgJCgsMDQ4PEA: what changed after change 5\n"
+                              "6 put /a version 6 {\"n\":1}\n"
+                              "7 put /c version 7 {\"n\":1}\n"
+                              "7 drop /a\n");
+    assert_int_equal(rc, CLI_OK);
+    free(text);
+    text = OUTPUT_OF(&rc, "dump", "--from", "7", "--json", other);
+    assert_string_equal(text, "{\"store_id\":\"AQIDBAUGBwgJCgsMDQ4PEA\",\"after_change\":5}\n"
+                              "{\"change\":7,\"op\":\"put\",\"path\":\"/c\",\"version\":7,\"value\":{\"n\":1}}\n"
+                              "{\"change\":7,\"op\":\"drop\",\"path\":\"/a\"}\n");
+    free(text);
+    flip(other, (off_t)journal.n - 1); /* the last one, as if it had not been finished */
+    text = OUTPUT_OF(&rc, "dump", other);
+    assert_string_equal(text, "store AQIDBAUGBwgJCgsMDQ4PEA: what changed after change 5\n"
+                              "6 put /a version 6 {\"n\":1}\n");
+    assert_int_equal(rc, CLI_FAILED);
+    free(text);
+}
+
 static void other_files_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -457,6 +537,7 @@ int main(void)
         TEST(damage_in_a_log_is_dumped_as_such),
         TEST(indexes_are_dumped_entry_by_entry),
         TEST(small_files_are_dumped),
+        TEST(registers_are_dumped_entry_by_entry),
         TEST(other_files_are_refused),
     };
     return RUN(tests);

@@ -64,7 +64,7 @@ static void model_each(void *arg, void (*f)(void *f_arg, const char *path, struc
 static int open_journal(struct fixture *f, struct register_journal *j, struct model *m, char *err)
 {
     struct datadir_identity id = { .broker_id = 1 };
-    struct register_sink sink = { m, model_put, model_drop };
+    struct register_sink sink = { .arg = m, .put = model_put, .drop = model_drop };
 
     *m = (struct model){ .k = -1 };
     int rc = datadir_open(f->path, f->io, &id, &f->dd, err, 512);
