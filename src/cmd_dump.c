@@ -13,6 +13,7 @@
 #include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/register_files.h"
+#include "lib/store/start_mark.h"
 #include "src/commands.h"
 #include "src/offline.h"
 
@@ -34,6 +35,7 @@ static const struct kind {
     { ".timeindex", true, dump_timeindex },
     { ".text", true, dump_text },
     { ".producers", true, dump_producers },
+    { START_SUFFIX, true, dump_start },
     { CHECKPOINT_FILE, false, dump_checkpoint },
     { MARK_FILE, false, dump_flush_mark },
     { EPOCHS_FILE, false, dump_epochs },
@@ -86,7 +88,7 @@ const struct command cmd_dump = {
     .operands_min = 1,
     .operands_max = -1,
     .summary = "Prints files of a data directory, without a broker",
-    .text = "It knows a segment's .log, .index, .timeindex, .text and .producers, and partition.checkpoint,\n"
+    .text = "It knows a segment's .log, .index, .timeindex, .text, .producers and .start, and partition.checkpoint,\n"
             "partition.flushed, leader-epoch-checkpoint, meta.properties, partition.metadata, registers.journal and\n"
             "registers.snapshot; the changes in a journal have a number each, which --from takes. Bytes that are\n"
             "not UTF-8 are escaped as \\xNN, in JSON they are NAME_base64. It fails when a file is damaged, after\n"

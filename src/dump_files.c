@@ -12,6 +12,7 @@
 #include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/producers.h"
+#include "lib/store/start_mark.h"
 #include "src/offline.h"
 
 static int not_whole(const struct dump *d, const char *what)
@@ -242,6 +243,20 @@ int dump_flush_mark(const struct dump *d)
         json_object_set_new(o, "flushed_position", json_integer(m.position));
     }
     return object_print(d, o);
+}
+
+int dump_start(const struct dump *d)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct start_mark m;
+
+    if (!offline_read(d->args, d->path, &b))
+        return CLI_FAILED;
+    if (start_is_bare(slice_of(b.p, b.n))) /* earlier versions said it by the name alone */
+        return object_print(d, json_pack("{s:I}", "start_offset", (json_int_t)d->base));
+    if (!start_decode(slice_of(b.p, b.n), &m) || m.offset != d->base)
+        return not_whole(d, "start mark");
+    return object_print(d, json_pack("{s:I, s:I}", "start_offset", (json_int_t)m.offset, "identity", (json_int_t)m.identity));
 }
 
 int dump_epochs(const struct dump *d)

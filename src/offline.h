@@ -41,6 +41,7 @@ int dump_flush_mark(const struct dump *d);
 int dump_epochs(const struct dump *d);
 int dump_meta(const struct dump *d);
 int dump_partition_metadata(const struct dump *d);
+int dump_start(const struct dump *d);
 int dump_registers_journal(const struct dump *d);
 int dump_registers_snapshot(const struct dump *d);
 

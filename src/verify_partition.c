@@ -18,6 +18,7 @@
 #include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/producers.h"
+#include "lib/store/start_mark.h"
 #include "src/verify.h"
 
 struct offsets {
@@ -248,14 +249,26 @@ static int64_t segments_check(struct verify *v, const char *dir, const struct of
     return facts.end_offset;
 }
 
+/* Does a file say that it is another partition's than this? */
+static bool is_anothers(const struct verify *v, uint32_t whose)
+{
+    return whose != 0 && v->identity != 0 && whose != v->identity;
+}
+
 /* Stopped while segments were exchanged: two of them may tell of the same offsets. */
 static bool is_being_cleaned(struct verify *v, const char *dir)
 {
     CLEANUP(freep) char *path = xasprintf("%s/" CLEAN_MANIFEST, dir);
-    struct stat st;
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    uint32_t whose;
+    int rc = fs_read_file(AT_FDCWD, path, OFFLINE_FILE_MAX, &b);
 
-    if (stat(path, &st) < 0)
+    if (rc == -ENOENT)
         return false;
+    if (rc == 0 && clean_manifest_decode(slice_of(b.p, b.n), &whose) && is_anothers(v, whose)) {
+        verify_report(v, FINDING_ERROR, path, -1, "it is another partition's");
+        return false;
+    }
     verify_report(v, FINDING_WARNING, path, -1,
                   "compaction was under way; start klogd, which finishes it, then check again");
     return true;
@@ -272,16 +285,37 @@ static uint32_t identity_of(const char *dir, const struct uuid *topic_id)
                : partition_identity(topic_id, (int32_t)number);
 }
 
+/* NULL: it is what a start would believe. */
+static const char *start_problem(const struct verify *v, const char *path, int64_t offset, bool sealed, bool *ret_bare)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct start_mark m;
+    int rc = fs_read_file(AT_FDCWD, path, START_BYTES, &b);
+
+    *ret_bare = rc == 0 && start_is_bare(slice_of(b.p, b.n));
+    if (*ret_bare)
+        return sealed ? "it does not say whose it is, and another one does" : NULL;
+    if (rc < 0 || !start_decode(slice_of(b.p, b.n), &m) || m.offset != offset)
+        return "it is damaged";
+    return is_anothers(v, m.identity) ? "it is another partition's" : NULL;
+}
+
 /* A start that finds one behind the log's end takes it for damage. */
 static void starts_check(struct verify *v, const char *dir, int64_t end)
 {
     struct offsets starts;
+    bool sealed = false;
 
-    if (offsets_list(dir, ".start", &starts) < 0)
+    if (offsets_list(dir, START_SUFFIX, &starts) < 0)
         return;
     for (size_t i = 0; i < starts.n; i++) {
-        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 ".start", dir, starts.v[i]);
-        if (starts.v[i] > end)
+        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 START_SUFFIX, dir, starts.v[i]);
+        bool bare;
+        const char *problem = start_problem(v, path, starts.v[i], sealed, &bare);
+        sealed |= problem == NULL && !bare;
+        if (problem != NULL)
+            verify_report(v, FINDING_ERROR, path, -1, "%s", problem);
+        else if (starts.v[i] > end)
             verify_report(v, FINDING_ERROR, path, -1, "the log ends before it, at %" PRId64, end);
     }
     free(starts.v);

@@ -18,6 +18,9 @@
 #define CLEAN_MANIFEST      "cleaning" /* file of a partition while a pass changes it */
 #define CLEAN_MAP_BYTES_MIN 1024
 
+/* Is it such a file, and whose; 0: of version 1, which did not say. */
+bool clean_manifest_decode(struct slice s, uint32_t *ret_identity);
+
 /* Where a log is clean and where it is not; for choosing. */
 struct clean_look {
     int64_t first_dirty; /* the one asked about, put inside the log */

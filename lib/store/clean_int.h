@@ -86,8 +86,9 @@ struct clean_manifest {
 int clean_manifest_write(struct plog *l, const struct clean_manifest *m);
 int clean_manifest_remove(struct plog *l);
 /* At the start, before the directory is looked at: finishes the exchange that was under way, or undoes what
- * had not got so far. *ret_anchor: -1, or text positions below it have to be settled. */
-int clean_recover_files(struct plog *l, int64_t *ret_anchor, int64_t *ret_anchor_text);
+ * had not got so far. *ret_anchor: -1, or text positions below it have to be settled. *ret_problem: NULL, or why the
+ * manifest there was counts for nothing; it is removed. */
+int clean_recover_files(struct plog *l, int64_t *ret_anchor, int64_t *ret_anchor_text, const char **ret_problem);
 /* At the start, when the segments are known: that. */
 int clean_recover_text(struct plog *l, int64_t anchor, int64_t anchor_text);
 

@@ -27,16 +27,16 @@ enum {
     CLEANING_ANCHOR_TEXT = 24,
     CLEANING_BASE = 32,
     CLEANING_N_OLDS = 40,
-    CLEANING_ZERO = 44,
+    CLEANING_IDENTITY = 44, /* version 1: 0 */
     CLEANING_SIZE = 48,
     CLEANING_OLDS = 56, /* 8 bytes each */
 };
 #define MAGIC        "klogclng"
-#define FORMAT       1
+#define FORMAT       2
 #define MANIFEST_MAX (16 << 20)
 #define OLDS_MAX     ((MANIFEST_MAX - CLEANING_OLDS) / 8)
 
-static void encode(const struct clean_manifest *m, struct bytebuf *ret)
+static void encode(const struct clean_manifest *m, uint32_t identity, struct bytebuf *ret)
 {
     size_t n = CLEANING_OLDS + 8 * (size_t)m->n_olds;
     uint8_t *p = bytebuf_extend(ret, n);
@@ -48,6 +48,7 @@ static void encode(const struct clean_manifest *m, struct bytebuf *ret)
     put_be64(p + CLEANING_ANCHOR_TEXT, (uint64_t)m->anchor_text);
     put_be64(p + CLEANING_BASE, (uint64_t)m->base);
     put_be32(p + CLEANING_N_OLDS, m->n_olds);
+    put_be32(p + CLEANING_IDENTITY, identity);
     put_be64(p + CLEANING_SIZE, (uint64_t)m->size);
     for (uint32_t i = 0; i < m->n_olds; i++)
         put_be64(p + CLEANING_OLDS + 8 * i, (uint64_t)m->olds[i]);
@@ -56,9 +57,18 @@ static void encode(const struct clean_manifest *m, struct bytebuf *ret)
 
 static bool is_manifest(struct slice s)
 {
-    return s.n >= CLEANING_OLDS && memcmp(s.p, MAGIC, 8) == 0 && get_be32(s.p + CLEANING_VERSION) == FORMAT &&
+    return s.n >= CLEANING_OLDS && memcmp(s.p, MAGIC, 8) == 0 && get_be32(s.p + CLEANING_VERSION) >= 1 &&
+           get_be32(s.p + CLEANING_VERSION) <= FORMAT &&
            get_be32(s.p + CLEANING_CRC) == crc32c(0, s.p + CLEANING_ANCHOR, s.n - CLEANING_ANCHOR) &&
            s.n == CLEANING_OLDS + 8 * (size_t)get_be32(s.p + CLEANING_N_OLDS);
+}
+
+bool clean_manifest_decode(struct slice s, uint32_t *ret_identity)
+{
+    if (!is_manifest(s))
+        return false;
+    *ret_identity = get_be32(s.p + CLEANING_VERSION) == 1 ? 0 : get_be32(s.p + CLEANING_IDENTITY);
+    return true;
 }
 
 int clean_manifest_write(struct plog *l, const struct clean_manifest *m)
@@ -67,7 +77,7 @@ int clean_manifest_write(struct plog *l, const struct clean_manifest *m)
     char path[PATH_MAX];
 
     KCHECK(m->n_olds <= OLDS_MAX);
-    encode(m, &b);
+    encode(m, l->identity, &b);
     plog_path(l, CLEAN_MANIFEST, path, sizeof path);
     int rc = io_replace_file(l->io, l->dirfd, l->name, path, b.p, b.n);
     bytebuf_done(&b);
@@ -176,20 +186,27 @@ static int finish_exchange(struct plog *l, struct slice s, int64_t *ret_anchor, 
     return rc;
 }
 
-int clean_recover_files(struct plog *l, int64_t *ret_anchor, int64_t *ret_anchor_text)
+int clean_recover_files(struct plog *l, int64_t *ret_anchor, int64_t *ret_anchor_text, const char **ret_problem)
 {
-    struct bytebuf b = { 0 };
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     char path[PATH_MAX];
+    uint32_t identity;
 
     *ret_anchor = -1;
+    *ret_problem = NULL;
     plog_path(l, CLEAN_MANIFEST, path, sizeof path);
     int rc = io_read_file(l->io, l->dirfd, path, MANIFEST_MAX, &b);
-    if (rc == 0 && is_manifest(slice_of(b.p, b.n)))
+    if (rc < 0 && rc != -ENOENT && rc != -EFBIG)
+        return rc;
+    if (rc == -EFBIG || (rc == 0 && !clean_manifest_decode(slice_of(b.p, b.n), &identity)))
+        *ret_problem = "is damaged";
+    else if (rc == 0 && identity != 0 && identity != l->identity)
+        *ret_problem = "is another partition's";
+    else if (rc == 0)
         rc = finish_exchange(l, slice_of(b.p, b.n), ret_anchor, ret_anchor_text);
-    else if (rc == -ENOENT || rc == -EFBIG)
-        rc = 0;
-    bytebuf_done(&b);
-    return rc < 0 ? rc : remove_unfinished(l);
+    if (*ret_problem != NULL)
+        rc = clean_manifest_remove(l);
+    return rc < 0 && rc != -ENOENT ? rc : remove_unfinished(l);
 }
 
 /* From the anchor to the front: each segment's text ends where the next one's begins. */

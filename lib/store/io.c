@@ -286,11 +286,3 @@ int io_read_file(const struct store_io *io, int dirfd, const char *path, size_t 
     io->close(io, fd);
     return rc;
 }
-
-int io_touch(const struct store_io *io, int dirfd, const char *path)
-{
-    int fd = io->openat(io, dirfd, path, O_WRONLY | O_CREAT, FILE_MODE);
-    if (fd < 0)
-        return fd;
-    return io->close(io, fd);
-}

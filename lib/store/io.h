@@ -60,7 +60,5 @@ int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const
                     size_t n);
 /* The whole file, -EFBIG when it is larger than max. */
 int io_read_file(const struct store_io *io, int dirfd, const char *path, size_t max, struct bytebuf *ret);
-/* Creates an empty file if it is not there. */
-int io_touch(const struct store_io *io, int dirfd, const char *path);
 
 #endif

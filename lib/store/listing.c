@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/store/plog_int.h"
+#include "lib/store/start_mark.h"
 
 #define DIGITS 20
 
@@ -59,7 +60,7 @@ static int compare(const void *a, const void *b)
 }
 
 static void take_name(const struct store_io *io, int dirfd, const char *dir, const char *name,
-                      struct listing *ls, struct found *logs, struct found *snapshots)
+                      struct found *logs, struct found *snapshots, struct found *starts)
 {
     int64_t v;
     const char *suffix;
@@ -74,31 +75,39 @@ static void take_name(const struct store_io *io, int dirfd, const char *dir, con
         found_add(logs, v);
     } else if (strcmp(suffix, ".producers") == 0) {
         found_add(snapshots, v);
-    } else if (strcmp(suffix, ".start") == 0) {
-        ls->start_marker = MAX(ls->start_marker, v);
+    } else if (strcmp(suffix, START_SUFFIX) == 0) {
+        found_add(starts, v);
     }
+}
+
+static void found_sort(struct found *f)
+{
+    if (f->n > 0)
+        qsort(f->v, (size_t)f->n, sizeof *f->v, compare);
 }
 
 int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret)
 {
-    struct found logs = { 0 }, snapshots = { 0 };
+    struct found logs = { 0 }, snapshots = { 0 }, starts = { 0 };
     const struct dirent *de;
     DIR *d = io_opendir(io, dirfd, dir);
 
     if (d == NULL)
         return -errno;
-    *ret = (struct listing){ .start_marker = -1 };
     while ((de = readdir(d)) != NULL)
-        take_name(io, dirfd, dir, de->d_name, ret, &logs, &snapshots);
+        take_name(io, dirfd, dir, de->d_name, &logs, &snapshots, &starts);
     closedir(d);
-    if (logs.n > 0)
-        qsort(logs.v, (size_t)logs.n, sizeof *logs.v, compare);
-    if (snapshots.n > 0)
-        qsort(snapshots.v, (size_t)snapshots.n, sizeof *snapshots.v, compare);
-    ret->logs = logs.v;
-    ret->n_logs = logs.n;
-    ret->snapshots = snapshots.v;
-    ret->n_snapshots = snapshots.n;
+    found_sort(&logs);
+    found_sort(&snapshots);
+    found_sort(&starts);
+    *ret = (struct listing){
+        .logs = logs.v,
+        .n_logs = logs.n,
+        .snapshots = snapshots.v,
+        .n_snapshots = snapshots.n,
+        .starts = starts.v,
+        .n_starts = starts.n,
+    };
     return 0;
 }
 
@@ -141,5 +150,6 @@ void listing_done(struct listing *ls)
 {
     free(ls->logs);
     free(ls->snapshots);
-    *ls = (struct listing){ .start_marker = -1 };
+    free(ls->starts);
+    *ls = (struct listing){ 0 };
 }

@@ -44,4 +44,5 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/segfile.c %D%/segfile.h \
 	%D%/segindex.c \
 	%D%/segload.c \
-	%D%/segment.c %D%/segment.h
+	%D%/segment.c %D%/segment.h \
+	%D%/start_mark.c %D%/start_mark.h

@@ -12,6 +12,7 @@
 #include "lib/base/crc32c.h"
 #include "lib/base/varint.h"
 #include "lib/store/plog_int.h"
+#include "lib/store/start_mark.h"
 
 #define CHECKPOINT_EVERY_BYTES    (64LL << 20)
 #define CHECKPOINT_EVERY_SEGMENTS 64 /* a recovery pays for each file as well */
@@ -207,20 +208,21 @@ int plog_checkpoint(struct plog *l, int64_t hw, bool force)
 
 int plog_mark_start(struct plog *l, int64_t offset)
 {
+    const struct start_mark m = { .offset = offset, .identity = l->identity };
+    uint8_t p[START_BYTES];
     char path[PATH_MAX];
 
     if (offset <= l->start_marker)
         return 0;
-    segment_path(path, sizeof path, l->name, offset, ".start");
-    int rc = io_touch(l->io, l->dirfd, path);
+    start_encode(p, &m);
+    segment_path(path, sizeof path, l->name, offset, START_SUFFIX);
+    int rc = io_replace_file(l->io, l->dirfd, l->name, path, p, sizeof p);
     if (datadir_spend_reserve(l->dd, rc))
-        rc = io_touch(l->io, l->dirfd, path);
-    if (rc == 0)
-        rc = io_sync_dir(l->io, l->dirfd, l->name);
+        rc = io_replace_file(l->io, l->dirfd, l->name, path, p, sizeof p);
     if (rc < 0)
         return plog_disk_error(l, rc, l->name);
     if (l->start_marker >= 0) {
-        segment_path(path, sizeof path, l->name, l->start_marker, ".start");
+        segment_path(path, sizeof path, l->name, l->start_marker, START_SUFFIX);
         l->io->unlinkat(l->io, l->dirfd, path, 0);
     }
     l->start_marker = offset;

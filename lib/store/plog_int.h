@@ -130,7 +130,8 @@ struct listing {   /* what is in the directory */
     int n_logs;
     int64_t *snapshots; /* offsets, rising */
     int n_snapshots;
-    int64_t start_marker; /* the greatest, -1 none */
+    int64_t *starts; /* offsets that NNN.start files are named by, rising */
+    int n_starts;
 };
 int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret);
 /* Removes files beside segments that are not there. Only when the log is opened. */

@@ -16,6 +16,7 @@
 
 #include "lib/base/check.h"
 #include "lib/store/clean_int.h"
+#include "lib/store/start_mark.h"
 
 void recovery_note(struct recovery *r, const char *fmt, ...)
 {
@@ -67,6 +68,40 @@ static int load_checkpoint(struct recovery *r)
         recovery_note(r, "%s is damaged: scanned from the start", CHECKPOINT_FILE);
     bytebuf_done(&b);
     return rc == -ENOENT || rc == -EFBIG ? 0 : rc;
+}
+
+/* Which NNN.start is this log's: the greatest that says so; where none does, the greatest that says nothing, as earlier
+ * versions made them. */
+static int load_start(struct recovery *r)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct plog *l = r->l;
+    int64_t bare = -1;
+
+    for (int i = 0; i < r->ls.n_starts; i++) {
+        int64_t offset = r->ls.starts[i];
+        struct start_mark m;
+        char path[PATH_MAX];
+        segment_path(path, sizeof path, l->name, offset, START_SUFFIX);
+        b.n = 0;
+        int rc = io_read_file(l->io, l->dirfd, path, START_BYTES, &b);
+        if (rc < 0 && rc != -EFBIG)
+            return rc;
+        struct slice s = slice_of(b.p, b.n);
+        if (rc == 0 && start_is_bare(s))
+            bare = offset;
+        else if (rc < 0 || !start_decode(s, &m) || m.offset != offset)
+            recovery_note(r, "%020" PRId64 START_SUFFIX " is damaged and counts for nothing", offset);
+        else if (m.identity != l->identity)
+            recovery_note(r, "%020" PRId64 START_SUFFIX " is another partition's and counts for nothing", offset);
+        else
+            l->start_marker = offset;
+    }
+    if (l->start_marker >= 0 && bare > l->start_marker)
+        recovery_note(r, "%020" PRId64 START_SUFFIX " does not say whose it is, and another one does: it counts for nothing", bare);
+    else if (l->start_marker < 0)
+        l->start_marker = bare;
+    return 0;
 }
 
 static int add_segment(struct recovery *r, int64_t base)
@@ -276,10 +311,11 @@ static int recover(struct recovery *r, bool clean)
     struct plog *l = r->l;
     int rc = load_checkpoint(r);
 
+    if (rc == 0)
+        rc = load_start(r);
     if (rc < 0)
         return rc;
-    l->start_marker = r->ls.start_marker;
-    l->start_offset = MAX(r->have_ckpt ? r->ckpt.start_offset : 0, MAX(r->ls.start_marker, 0));
+    l->start_offset = MAX(r->have_ckpt ? r->ckpt.start_offset : 0, MAX(l->start_marker, 0));
     rc = recovery_read_epochs(r);
     if (rc == 0)
         rc = open_segments(r);
@@ -317,8 +353,11 @@ static int recover(struct recovery *r, bool clean)
 int plog_recover(struct plog *l, bool clean, bool had_dir, int64_t now_ms, struct plog_recovery *rec)
 {
     struct recovery r = { .l = l, .rec = rec, .now_ms = now_ms, .had_dir = had_dir };
-    int rc = clean_recover_files(l, &r.clean_anchor, &r.clean_anchor_text);
+    const char *problem;
+    int rc = clean_recover_files(l, &r.clean_anchor, &r.clean_anchor_text, &problem);
 
+    if (problem != NULL)
+        recovery_note(&r, CLEAN_MANIFEST " %s and counts for nothing", problem);
     if (rc == 0)
         rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
     if (rc == 0)

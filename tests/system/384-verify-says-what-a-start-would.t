@@ -49,6 +49,13 @@ back
 : >"$D/aa-0/00000000000000000200.start"
 says "a start beyond the end" 1 '200.start: the log ends before it, at 100'
 back
+printf 'klogstrt whose is this?' >"$D/aa-0/00000000000000000050.start"
+says "a damaged start" 1 '050.start: it is damaged'
+klogd_start
+has "what the log says of it" '050.start is damaged and counts for nothing' "$(cat "$KLOGD_LOG")"
+consume aa | cmp - <(seq 100) || fail "records beside a damaged start"
+klogd_stop
+back
 sed -i /directory.id/d "$D/meta.properties"
 says "half an identity" 1 'meta.properties: it is incomplete'
 back

@@ -6,6 +6,7 @@
 #include "lib/base/crc32c.h"
 #include "lib/record/codec.h"
 #include "lib/store/clean_int.h"
+#include "lib/store/metafiles.h"
 
 /* Case C18. */
 static void the_last_value_of_each_key_stays_with_its_offset(void **state)
@@ -660,7 +661,7 @@ static void the_manifest_is_what_the_documents_say(void **state)
     struct fixture *f = *state;
     static const int64_t olds[] = { 11, 12 };
     static const int64_t fields[][3] = { { 16, 8, 1 }, { 24, 8, 2 },  { 32, 8, 11 }, { 40, 4, 2 },
-                                         { 44, 4, 0 }, { 48, 8, 99 }, { 56, 8, 11 }, { 64, 8, 12 } };
+                                         { 48, 8, 99 }, { 56, 8, 11 }, { 64, 8, 12 } };
     const struct clean_manifest m = {
         .anchor = 1, .anchor_text = 2, .base = 11, .size = 99, .olds = olds, .n_olds = 2
     };
@@ -673,8 +674,9 @@ static void the_manifest_is_what_the_documents_say(void **state)
     assert_int_equal(fs_read_file(AT_FDCWD, path, 1000, &b), 0);
     assert_int_equal(b.n, 72);
     assert_memory_equal(b.p, "klogclng", 8);
-    assert_int_equal(get_be32(b.p + 8), 1);
+    assert_int_equal(get_be32(b.p + 8), 2);
     assert_int_equal(get_be32(b.p + 12), crc32c(0, b.p + 16, b.n - 16));
+    assert_int_equal(get_be32(b.p + 44), partition_identity(&f->topic_id, 0));
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         assert_int_equal(fields[i][1] == 4 ? get_be32(b.p + fields[i][0]) : get_be64(b.p + fields[i][0]),
                          fields[i][2]);
@@ -707,6 +709,46 @@ static void a_manifest_without_its_new_segment_deletes_nothing(void **state)
     file_poke(f, CLEAN_MANIFEST, 20, "x", 1);
     reopen(f, false);
     assert_log(f, "0:a=1 1:a=2 ");
+}
+
+/* Says that the exchange of segments 0 and 1 for a new 0 is under way, and whose: 0 is what version 1 said. */
+static void put_manifest(struct fixture *f, uint32_t whose)
+{
+    static const int64_t olds[] = { 0, 1 };
+    const struct clean_manifest m = {
+        .anchor = 2, .anchor_text = 8, .size = file_size(f, "00000000000000000000.log"), .olds = olds, .n_olds = 2
+    };
+    struct bytebuf b = { 0 };
+    char path[PATH_MAX];
+
+    assert_int_equal(clean_manifest_write(f->l, &m), 0);
+    file_path(f, CLEAN_MANIFEST, path);
+    assert_int_equal(fs_read_file(AT_FDCWD, path, 1000, &b), 0);
+    put_be32(b.p + 8, whose == 0 ? 1 : 2);
+    put_be32(b.p + 44, whose);
+    put_be32(b.p + 12, crc32c(0, b.p + 16, b.n - 16));
+    file_poke(f, CLEAN_MANIFEST, 0, b.p, b.n);
+    bytebuf_done(&b);
+}
+
+static void only_its_own_manifest_is_followed(void **state)
+{
+    struct fixture *f = *state;
+
+    must_open(f);
+    put(f, "a=1");
+    seal_log(f);
+    put(f, "a=2");
+    seal_log(f);
+    put_manifest(f, 4711);
+    reopen(f, false);
+    assert_log(f, "0:a=1 1:a=2 ");
+    assert_non_null(strstr(f->rec.note, "cleaning is another partition's and counts for nothing"));
+    assert_int_equal(file_size(f, CLEAN_MANIFEST), -1);
+    put_manifest(f, 0);
+    reopen(f, false);
+    assert_int_equal(file_size(f, "00000000000000000001.log"), -1);
+    assert_int_equal(file_size(f, CLEAN_MANIFEST), -1);
 }
 
 /* The vectors of the authors' reference implementation: key 00 01 .. 0f, input 00 01 .. (n - 1). */
@@ -775,6 +817,7 @@ int main(void)
         T(damaged_caches_of_a_cleaned_segment_are_made_anew),
         T(the_manifest_is_what_the_documents_say),
         T(a_manifest_without_its_new_segment_deletes_nothing),
+        T(only_its_own_manifest_is_followed),
         cmocka_unit_test(siphash_is_siphash),
         cmocka_unit_test(the_map_keeps_the_newest_and_says_when_it_is_full),
     };

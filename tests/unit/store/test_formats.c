@@ -4,6 +4,7 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/store/metafiles.h"
+#include "lib/store/start_mark.h"
 
 static void assert_field(const uint8_t *p, int at, int width, int64_t want)
 {
@@ -107,6 +108,29 @@ static void the_flush_mark_and_the_one_of_version_1(void **state)
     assert_int_equal(back.offset, 41);
     assert_int_equal(back.identity, 42);
     assert_int_equal(back.segment, -1);
+}
+
+static void the_start_mark(void **state)
+{
+    const struct start_mark m = { .offset = 41, .identity = 42 };
+    uint8_t p[START_BYTES];
+    struct start_mark back;
+
+    (void)state;
+    start_encode(p, &m);
+    assert_head(p, sizeof p, "klogstrt", 1);
+    assert_field(p, 16, 8, 41);
+    assert_field(p, 24, 4, 42);
+    assert_field(p, 28, 4, 0);
+    assert_true(start_decode(slice_of(p, sizeof p), &back));
+    assert_int_equal(back.offset, 41);
+    assert_int_equal(back.identity, 42);
+    for (size_t i = 0; i < sizeof p; i++) {
+        p[i] ^= 1;
+        assert_false(start_decode(slice_of(p, sizeof p), &back));
+        p[i] ^= 1;
+        assert_false(start_decode(slice_of(p, i), &back));
+    }
 }
 
 static void the_text_header_and_its_entries(void **state)
@@ -365,6 +389,7 @@ int main(void)
         cmocka_unit_test(the_clean_marker_and_the_one_of_version_1),
         cmocka_unit_test(a_changed_partition_metadata_is_noticed),
         cmocka_unit_test(the_flush_mark_and_the_one_of_version_1),
+        cmocka_unit_test(the_start_mark),
         cmocka_unit_test(the_checkpoint),    cmocka_unit_test(the_text_header_and_its_entries),
         T(the_index_files_of_a_segment),     cmocka_unit_test(the_producer_snapshot),
         cmocka_unit_test(the_leader_epochs), cmocka_unit_test(the_small_files),

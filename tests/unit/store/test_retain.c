@@ -2,6 +2,9 @@
 /* Retention, DeleteRecords, truncation. */
 #include "storetest.h"
 
+#include "lib/store/metafiles.h"
+#include "lib/store/start_mark.h"
+
 static void size_retention_keeps_what_is_asked_for(void **state)
 {
     struct fixture *f = *state;
@@ -107,6 +110,59 @@ static void deleted_offsets_stay_deleted(void **state)
     reopen(f, false);
     assert_int_equal(ends_of(f).start_offset, 40);
     assert_int_equal(append_n(f, 1, 1).base_offset, 40);
+}
+
+static void has_start(struct fixture *f, int64_t start, const char *note)
+{
+    must_open(f);
+    assert_int_equal(ends_of(f).start_offset, start);
+    if (note == NULL ? f->rec.note[0] != '\0' : strstr(f->rec.note, note) == NULL)
+        fail_msg("wanted '%s', got '%s'", note == NULL ? "" : note, f->rec.note);
+    shut(f, true);
+}
+
+/* A file of that name with the bytes that another partition's has; f's own identity when whose is 0. */
+static void put_start(struct fixture *f, int64_t offset, uint32_t whose)
+{
+    const struct start_mark m = { .offset = offset, .identity = whose == 0 ? partition_identity(&f->topic_id, 0) : whose };
+    uint8_t p[START_BYTES];
+    char name[64];
+
+    start_encode(p, &m);
+    snprintf(name, sizeof name, "%020lld.start", (long long)offset);
+    file_poke(f, name, 0, p, sizeof p);
+}
+
+static void a_start_is_believed_when_it_says_whose_it_is(void **state)
+{
+    struct fixture *f = *state;
+
+    must_open(f);
+    for (int i = 0; i < 20; i++)
+        append_n(f, 2, 500);
+    assert_int_equal(plog_delete_before(f->l, 13), 0);
+    assert_int_equal(file_size(f, "00000000000000000013.start"), START_BYTES);
+    shut(f, true);
+    put_start(f, 30, 4711);
+    has_start(f, 13, "00000000000000000030.start is another partition's and counts for nothing");
+    file_poke(f, "00000000000000000030.start", 16, "x", 1);
+    has_start(f, 13, "00000000000000000030.start is damaged and counts for nothing");
+    file_cut(f, "00000000000000000030.start", 0);
+    has_start(f, 13, "00000000000000000030.start does not say whose it is, and another one does");
+    file_remove(f, "00000000000000000030.start");
+    file_cut(f, "00000000000000000013.start", 0); /* as earlier versions made them */
+    file_remove(f, CHECKPOINT_FILE);
+    has_start(f, 13, NULL);
+    put_start(f, 14, 0);
+    has_start(f, 14, NULL);
+    must_open(f);
+    assert_int_equal(plog_delete_before(f->l, 15), 0);
+    assert_int_equal(file_size(f, "00000000000000000015.start"), START_BYTES);
+    assert_int_equal(file_size(f, "00000000000000000014.start"), -1);
+    shut(f, false);
+    file_zero(f, CHECKPOINT_FILE);
+    must_open(f);
+    assert_int_equal(ends_of(f).start_offset, 15);
 }
 
 static void a_reader_keeps_what_it_holds_while_it_is_deleted(void **state)
@@ -225,6 +281,7 @@ int main(void)
         T(nothing_above_the_high_watermark_goes),
         T(without_the_delete_policy_nothing_goes),
         T(deleted_offsets_stay_deleted),
+        T(a_start_is_believed_when_it_says_whose_it_is),
         T(a_reader_keeps_what_it_holds_while_it_is_deleted),
         T(an_idle_log_rolls_when_segment_ms_is_over),
         T(kept_cuts_go_after_a_day),
