@@ -11,6 +11,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/fsutil.c %D%/fsutil.h \
 	%D%/kerr.c %D%/kerr.def %D%/kerr.h \
+	%D%/lock.c %D%/lock.h \
 	%D%/log.c %D%/log.h \
 	%D%/machine.c \
 	%D%/mem.c %D%/mem.h \

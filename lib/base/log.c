@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 static atomic_int level_min = LOG_LEVEL_INFO;
+static void (*sink)(void *arg, enum log_level level, const char *line); /* NULL: standard error */
+static void *sink_arg;
 
 static const char *const level_words[] = { "debug", "info", "warn", "error" };
 static const char *const level_marks[] = { "DEBUG", "INFO ", "WARN ", "ERROR" };
@@ -23,6 +25,12 @@ static const char *const level_marks[] = { "DEBUG", "INFO ", "WARN ", "ERROR" };
 void log_set_level(enum log_level level)
 {
     atomic_store(&level_min, (int)level);
+}
+
+void log_set_sink(void (*f)(void *arg, enum log_level level, const char *line), void *arg)
+{
+    sink = f;
+    sink_arg = arg;
 }
 
 bool log_level_parse(const char *text, enum log_level *ret)
@@ -48,29 +56,43 @@ static void keep_to_one_line(char *p, size_t n)
             p[i] = '?';
 }
 
+/* "2026-01-02T03:04:05.678Z INFO  "; returns its length. */
+static size_t put_head(enum log_level level, char *p, size_t size)
+{
+    struct timespec ts;
+    struct tm tm;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    gmtime_r(&ts.tv_sec, &tm);
+    size_t n = strftime(p, size, "%Y-%m-%dT%H:%M:%S", &tm);
+    return n + (size_t)snprintf(p + n, size - n, ".%03ldZ %s ", ts.tv_nsec / 1000000, level_marks[level]);
+}
+
+static void put_out(char *line, size_t n)
+{
+    line[n++] = '\n';
+    while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
+        ;
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
     char line[2048];
-    struct timespec ts;
-    struct tm tm;
     va_list ap;
     int saved = errno;
 
     if (!log_enabled(level))
         return;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    gmtime_r(&ts.tv_sec, &tm);
-    size_t n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &tm);
-    n += (size_t)snprintf(line + n, sizeof line - n, ".%03ldZ %s ", ts.tv_nsec / 1000000, level_marks[level]);
+    size_t head = sink == NULL ? put_head(level, line, sizeof line) : 0;
     errno = saved;                                  /* for %m */
     va_start(ap, fmt);
-    int m = vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
+    int m = vsnprintf(line + head, sizeof line - head - 1, fmt, ap);
     va_end(ap);
-    size_t text = n;
-    n = MIN(n + (size_t)MAX(m, 0), sizeof line - 2);
-    keep_to_one_line(line + text, n - text);
-    line[n++] = '\n';
-    while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
-        ;
+    size_t n = MIN(head + (size_t)MAX(m, 0), sizeof line - 2);
+    keep_to_one_line(line + head, n - head);
+    if (sink == NULL)
+        put_out(line, n);
+    else
+        sink(sink_arg, level, line);
     errno = saved;
 }

@@ -16,6 +16,8 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERRO
 void log_set_level(enum log_level level);
 bool log_level_parse(const char *text, enum log_level *ret); /* "debug", "info", "warn", "error" */
 bool log_enabled(enum log_level level);
+/* For tests: lines go there, without time, level and newline; NULL: to standard error again. While nobody logs. */
+void log_set_sink(void (*f)(void *arg, enum log_level level, const char *line), void *arg);
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #define log_debug(...) (log_enabled(LOG_LEVEL_DEBUG) ? log_line(LOG_LEVEL_DEBUG, __VA_ARGS__) : (void)0)

@@ -8,11 +8,16 @@
 
 #include <stdbool.h>
 
+struct lock;
 struct loop;
+
+enum { LOCKS_HELD_MAX = 8 };
 
 struct thread_state {
     struct loop *loop; /* the one in whose round it is (lib/loop/loop.c); NULL: none */
     bool may_not_wait; /* see plog_thread_may_not_wait */
+    int n_held;
+    const struct lock *held[LOCKS_HELD_MAX]; /* in the order in which they were taken (lib/base/lock.h) */
 };
 
 extern _Thread_local struct thread_state thread_state;

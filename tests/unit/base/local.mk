@@ -13,3 +13,7 @@ UNIT_TESTS += %D%/test_log
 %C%_test_log_SOURCES = %D%/test_log.c
 %C%_test_log_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_log_LDADD = $(LIBS_BASE) $(CMOCKA_LIBS)
+UNIT_TESTS += %D%/test_lock
+%C%_test_lock_SOURCES = %D%/test_lock.c
+%C%_test_lock_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_lock_LDADD = $(LIBS_BASE) $(CMOCKA_LIBS)

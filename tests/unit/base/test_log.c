@@ -49,11 +49,41 @@ static void a_long_one_is_cut(void **state)
     assert_in_range(strlen(line), 1000, 2048);
 }
 
+struct kept {
+    int n;
+    enum log_level level;
+    char line[2048];
+};
+
+static void keep(void *arg, enum log_level level, const char *line)
+{
+    struct kept *k = arg;
+
+    k->n++;
+    k->level = level;
+    snprintf(k->line, sizeof k->line, "%s", line);
+}
+
+static void a_sink_gets_the_text_of_lines_that_the_level_lets_through(void **state)
+{
+    (void)state;
+    struct kept k = { 0 };
+
+    log_set_sink(keep, &k);
+    log_debug("not this");
+    log_warn("group %s: lost\n", "g");
+    log_set_sink(NULL, NULL);
+    assert_int_equal(k.n, 1);
+    assert_int_equal(k.level, LOG_LEVEL_WARN);
+    assert_string_equal(k.line, "group g: lost?");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_stays_one_line),
         cmocka_unit_test(a_long_one_is_cut),
+        cmocka_unit_test(a_sink_gets_the_text_of_lines_that_the_level_lets_through),
     };
     return RUN(tests);
 }
