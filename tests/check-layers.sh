@@ -49,4 +49,14 @@ while IFS=: read -r file line _; do
     case $file in daemon/meta/*) ;; *) complain "$file:$line: only daemon/meta/ includes ZooKeeper's header" ;; esac
 done < <(grep -rnE '#[[:space:]]*include[[:space:]]+<zookeeper' --include='*.[ch]' lib daemon fuse src bench tests)
 
+# The disk is reached through struct store_io alone: calls of these names elsewhere, but for files that are no data (devices,
+# /proc, pipes). tests/sim gives a broker a disk that is not there.
+disk_calls='open|openat|creat|stat|fstat|fstatat|lstat|statvfs|fstatvfs|access|faccessat|unlink|unlinkat|rename|renameat|mkdir|mkdirat|rmdir|link|linkat|symlink|readlink|truncate|ftruncate|fallocate|posix_fallocate|fsync|fdatasync|syncfs|sync_file_range|pread|preadv|pwrite|pwritev|lseek|flock|lockf|futimens|utimensat|opendir|fdopendir|readdir|closedir|scandir|mmap|fopen|fs_[a-z_]+'
+no_data='daemon/main.c daemon/server/server.c'
+not_yet='daemon/broker.c'
+while IFS=: read -r file line text; do
+    case " $no_data $not_yet lib/store/io.c " in *" $file "*) continue ;; esac
+    complain "$file:$line: only lib/store/io.c calls the disk itself: ${text#"${text%%[![:space:]]*}"}"
+done < <(grep -rnE "(^|[^A-Za-z0-9_>.])($disk_calls)\(" --include='*.[ch]' lib/store daemon | grep -vE '^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)')
+
 exit $bad

@@ -11,7 +11,6 @@
 
 #include "daemon/broker.h"
 #include "daemon/meta/cluster_start.h"
-#include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/store/datadir.h"
@@ -89,7 +88,7 @@ static void remove_deleted(struct datadir *dd, const struct found_dir *f, struct
     CLEANUP(freep) char *name = xasprintf("%s-%d", f->topic, f->partition);
 
     log_info("%s/%s: the topic was deleted; removing what is left", datadir_path(dd), name);
-    int rc = fs_remove_tree(datadir_fd(dd), name);
+    int rc = datadir_remove(dd, name);
     if (rc == 0)
         return;
     deleted->some_stay = true;

@@ -352,12 +352,11 @@ static int make_files(struct plog *l, struct segment *s)
 /* As old as the newest of its records, not as new as the exchange. */
 static void keep_time(struct clean_pass *p, struct segment *from, struct segment *s)
 {
-    struct stat st;
+    const struct store_io *io = p->l->io;
+    struct io_stat st;
 
-    if (fstatat(p->l->dirfd, segfile_path(from->log), &st, 0) < 0)
-        return;
-    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, st.st_mtim };
-    utimensat(p->l->dirfd, segfile_path(s->log), times, 0);
+    if (io->statat(io, p->l->dirfd, segfile_path(from->log), 0, &st) == 0)
+        io->set_mtime(io, segfile_fd(s->log), st.mtime_ns);
 }
 
 static int finish(struct filter *f, struct segment *last)

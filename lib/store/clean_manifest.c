@@ -5,13 +5,9 @@
  * from where the text positions below have to be counted again, since a pass moves them one exchange at a
  * time and writes them to the headers once, at its end.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/base/crc32c.h"
@@ -115,12 +111,12 @@ static int rename_cleaned(struct plog *l, int64_t base)
 static bool has_new_log(struct plog *l, const struct clean_manifest *m)
 {
     char path[PATH_MAX];
-    struct stat st;
+    struct io_stat st;
 
     if (m->base < 0)
         return false;
     segment_path(path, sizeof path, l->name, m->base, segment_suffix[SEGMENT_LOG]);
-    return fstatat(l->dirfd, path, &st, 0) == 0 && st.st_size == m->size;
+    return l->io->statat(l->io, l->dirfd, path, 0, &st) == 0 && st.size == m->size;
 }
 
 static int unlink_olds(struct plog *l, const struct clean_manifest *m)
@@ -145,24 +141,22 @@ static bool is_cleaned(const char *name)
     return n > tail && strcmp(name + n - tail, CLEANED_SUFFIX) == 0;
 }
 
+static int remove_if_cleaned(void *arg, const char *name, enum io_kind kind)
+{
+    struct plog *l = arg;
+    char path[PATH_MAX];
+
+    (void)kind;
+    if (!is_cleaned(name))
+        return 0;
+    plog_path(l, name, path, sizeof path);
+    return l->io->unlinkat(l->io, l->dirfd, path, 0);
+}
+
 /* New files that no manifest names were not finished. */
 static int remove_unfinished(struct plog *l)
 {
-    DIR *d = io_opendir(l->io, l->dirfd, l->name);
-    const struct dirent *de;
-    int rc = 0;
-
-    if (d == NULL)
-        return -errno;
-    while (rc == 0 && (de = readdir(d)) != NULL) {
-        char path[PATH_MAX];
-        if (!is_cleaned(de->d_name))
-            continue;
-        plog_path(l, de->d_name, path, sizeof path);
-        rc = l->io->unlinkat(l->io, l->dirfd, path, 0);
-    }
-    closedir(d);
-    return rc;
+    return l->io->list(l->io, l->dirfd, l->name, remove_if_cleaned, l);
 }
 
 static int finish_exchange(struct plog *l, struct slice s, int64_t *ret_anchor, int64_t *ret_anchor_text)

@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/base/log.h"
@@ -36,7 +33,7 @@ struct datadir {
     struct reserve reserve;
 };
 
-static int make_path(const char *path)
+static int make_path(const struct store_io *io, const char *path)
 {
     char part[PATH_MAX];
     size_t n = strlen(path);
@@ -48,8 +45,9 @@ static int make_path(const char *path)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, DIR_MODE) < 0 && errno != EEXIST)
-            return -errno;
+        int rc = io->mkdirat(io, AT_FDCWD, part, DIR_MODE);
+        if (rc < 0 && rc != -EEXIST)
+            return rc;
     }
     return 0;
 }
@@ -61,9 +59,7 @@ static int take_lock(struct datadir *dd)
     dd->lock_fd = dd->io->openat(dd->io, dd->fd, LOCK_FILE, O_RDWR | O_CREAT, 0644);
     if (dd->lock_fd < 0)
         return dd->lock_fd;
-    if (flock(dd->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    return 0;
+    return dd->io->trylock(dd->io, dd->lock_fd);
 }
 
 /* What an identity may be wrong with; see settle_identity(). */
@@ -181,7 +177,7 @@ static int take_clean_marker(struct datadir *dd, bool known)
 static int open_steps(struct datadir *dd, struct datadir_identity *identity, char *err, size_t err_size)
 {
     const char *what = "cannot be created";
-    int rc = make_path(dd->path);
+    int rc = make_path(dd->io, dd->path);
 
     if (rc == 0) {
         what = "cannot be opened";
@@ -236,7 +232,7 @@ int datadir_open(const char *path, const struct store_io *io, struct datadir_ide
     dd->fd = dd->lock_fd = -1;
     dd->clean_note = -1;
     atomic_init(&dd->failed, false);
-    reserve_init(&dd->reserve);
+    reserve_init(&dd->reserve, dd->io);
     int rc = open_steps(dd, identity, err, err_size);
     if (rc < 0) {
         datadir_free(dd);
@@ -337,11 +333,6 @@ bool datadir_spend_reserve(struct datadir *dd, int rc)
 
 void datadir_space(const struct datadir *dd, int64_t *ret_total, int64_t *ret_free)
 {
-    struct statvfs st;
-
     *ret_total = *ret_free = 0;
-    if (fstatvfs(dd->fd, &st) < 0)
-        return;
-    *ret_total = (int64_t)(st.f_blocks * st.f_frsize);
-    *ret_free = (int64_t)(st.f_bavail * st.f_frsize);
+    dd->io->space(dd->io, dd->fd, ret_total, ret_free);
 }

@@ -7,7 +7,6 @@
  * Any thread; all of it blocks. Nothing is kept in memory.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/base/log.h"
@@ -124,98 +121,89 @@ int partition_metadata_write(const struct store_io *io, int dirfd, const char *n
 
 /* ---- looking ---- */
 
-static DIR *open_dir(int dirfd, const char *name)
-{
-    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+/* What a directory of a partition's name has in it. */
+struct inside {
+    bool log_files, others;
+};
 
-    if (d == NULL && fd >= 0)
-        close(fd);
-    return d;
+static int note_inside(void *arg, const char *name, enum io_kind kind)
+{
+    struct inside *in = arg;
+
+    (void)kind;
+    if (is_log_file(name))
+        in->log_files = true;
+    else
+        in->others = true;
+    return 0;
 }
 
-/* The next entry but "." and "..". */
-static const struct dirent *next_entry(DIR *d)
+static int look_inside(struct datadir *dd, const char *name, struct inside *ret)
 {
-    const struct dirent *de;
+    const struct store_io *io = datadir_io(dd);
 
-    do
-        de = readdir(d);
-    while (de != NULL && (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0));
-    return de;
-}
-
-static bool has_log_file(int dirfd, const char *name)
-{
-    DIR *d = open_dir(dirfd, name);
-    const struct dirent *de;
-    bool found = false;
-
-    if (d == NULL)
-        return false;
-    while (!found && (de = next_entry(d)) != NULL)
-        found = is_log_file(de->d_name);
-    closedir(d);
-    return found;
+    *ret = (struct inside){ 0 };
+    return io->list(io, datadir_fd(dd), name, note_inside, ret);
 }
 
 static void look_at(struct datadir *dd, const char *name, struct partition_dir *ret)
 {
+    struct inside in;
+
     *ret = (struct partition_dir){ .is_there = true };
     ret->id_rc = partition_metadata_read(datadir_io(dd), datadir_fd(dd), name, &ret->topic_id);
-    ret->is_ours = ret->id_rc != -ENOENT || has_log_file(datadir_fd(dd), name);
+    ret->is_ours = ret->id_rc != -ENOENT || (look_inside(dd, name, &in) == 0 && in.log_files);
 }
 
 int datadir_find(struct datadir *dd, const char *topic, int32_t partition, struct partition_dir *ret)
 {
+    const struct store_io *io = datadir_io(dd);
     char name[NAME_MAX + 1];
-    struct stat st;
+    struct io_stat st;
 
     *ret = (struct partition_dir){ .id_rc = -ENOENT };
     if ((size_t)snprintf(name, sizeof name, "%s-%" PRId32, topic, partition) >= sizeof name)
         return -ENAMETOOLONG;
-    if (fstatat(datadir_fd(dd), name, &st, 0) < 0)
-        return errno == ENOENT ? 0 : -errno;
-    if (!S_ISDIR(st.st_mode))
+    int rc = io->statat(io, datadir_fd(dd), name, 0, &st);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    if (st.kind != IO_DIRECTORY)
         return -ENOTDIR;
     look_at(dd, name, ret);
     return 0;
 }
 
-static bool is_directory(int dirfd, const struct dirent *de)
-{
-    struct stat st;
+struct each_partition {
+    struct datadir *dd;
+    void (*cb)(void *arg, const char *topic, int32_t partition, const struct partition_dir *p);
+    void *arg;
+};
 
-    if (de->d_type != DT_UNKNOWN)
-        return de->d_type == DT_DIR;
-    return fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+static int tell_partition(void *arg, const char *name, enum io_kind kind)
+{
+    const struct each_partition *e = arg;
+    char topic[NAME_MAX + 1];
+    int32_t partition;
+    struct partition_dir p;
+
+    if (kind != IO_DIRECTORY || !partition_name_parse(name, topic, sizeof topic, &partition))
+        return 0;
+    look_at(e->dd, name, &p);
+    e->cb(e->arg, topic, partition, &p);
+    return 0;
 }
 
 int datadir_list(struct datadir *dd,
                  void (*cb)(void *arg, const char *topic, int32_t partition, const struct partition_dir *p),
                  void *arg)
 {
-    DIR *d = open_dir(datadir_fd(dd), ".");
-    const struct dirent *de;
-
-    if (d == NULL)
-        return -errno;
-    while ((de = next_entry(d)) != NULL) {
-        char topic[NAME_MAX + 1];
-        int32_t partition;
-        struct partition_dir p;
-        if (!is_directory(datadir_fd(dd), de) || !partition_name_parse(de->d_name, topic, sizeof topic, &partition))
-            continue;
-        look_at(dd, de->d_name, &p);
-        cb(arg, topic, partition, &p);
-    }
-    closedir(d);
-    return 0;
+    struct each_partition e = { .dd = dd, .cb = cb, .arg = arg };
+    return datadir_io(dd)->list(datadir_io(dd), datadir_fd(dd), ".", tell_partition, &e);
 }
 
 bool datadir_has_file(const struct datadir *dd, const char *name)
 {
-    return faccessat(datadir_fd(dd), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return io_exists(datadir_io(dd), datadir_fd(dd), name);
 }
 
 static void note_ours(void *arg, const char *topic, int32_t partition, const struct partition_dir *p)
@@ -239,44 +227,45 @@ int datadir_holds_data(struct datadir *dd)
 
 /* ---- removing ---- */
 
+struct emptying {
+    const struct store_io *io;
+    int dirfd;
+    const char *dir;
+};
+
+static int remove_entry(void *arg, const char *name, enum io_kind kind)
+{
+    const struct emptying *e = arg;
+    char path[PATH_MAX];
+
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", e->dir, name) >= sizeof path)
+        return -ENAMETOOLONG;
+    if (kind == IO_DIRECTORY)
+        return datadir_remove_tree(e->io, e->dirfd, path);
+    int rc = e->io->unlinkat(e->io, e->dirfd, path, 0);
+    return rc == -ENOENT ? 0 : rc;
+}
+
 int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name)
 {
-    DIR *d = open_dir(dirfd, name);
-    const struct dirent *de;
-    int rc = 0;
+    struct emptying e = { .io = io, .dirfd = dirfd, .dir = name };
+    int rc = io->list(io, dirfd, name, remove_entry, &e);
 
-    if (d == NULL)
-        return errno == ENOENT ? 0 : -errno;
-    while (rc == 0 && (de = next_entry(d)) != NULL) {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", name, de->d_name);
-        rc = io->unlinkat(io, dirfd, path, 0);
-        if (rc == -ENOENT)
-            rc = 0;
-    }
-    closedir(d);
     if (rc == 0)
         rc = io->unlinkat(io, dirfd, name, AT_REMOVEDIR);
-    return rc;
+    return rc == -ENOENT ? 0 : rc;
 }
 
 /* Whether there is nothing in it but a log's files. */
-static bool is_all_ours(int dirfd, const char *name)
+static bool is_all_ours(struct datadir *dd, const char *name)
 {
-    DIR *d = open_dir(dirfd, name);
-    const struct dirent *de;
-    bool ours = d != NULL;
-
-    while (ours && (de = next_entry(d)) != NULL)
-        ours = is_log_file(de->d_name);
-    if (d != NULL)
-        closedir(d);
-    return ours;
+    struct inside in;
+    return look_inside(dd, name, &in) == 0 && !in.others;
 }
 
 static void clear_doomed(struct datadir *dd, const char *name)
 {
-    if (!is_doomed_name(name) || !is_all_ours(datadir_fd(dd), name)) {
+    if (!is_doomed_name(name) || !is_all_ours(dd, name)) {
         log_info("%s/%s is not klog's, or has other files in it: left alone", datadir_path(dd), name);
         return;
     }
@@ -301,22 +290,25 @@ static bool is_own_temporary(const char *name)
     return false;
 }
 
+static int clear_if_leftover(void *arg, const char *name, enum io_kind kind)
+{
+    struct datadir *dd = arg;
+
+    if (kind == IO_DIRECTORY && ends_with(name, DOOMED))
+        clear_doomed(dd, name);
+    else if (kind != IO_DIRECTORY && is_own_temporary(name))
+        datadir_io(dd)->unlinkat(datadir_io(dd), datadir_fd(dd), name, 0);
+    return 0;
+}
+
 int datadir_clear_leftovers(struct datadir *dd)
 {
-    DIR *d = open_dir(datadir_fd(dd), ".");
-    const struct dirent *de;
+    return datadir_io(dd)->list(datadir_io(dd), datadir_fd(dd), ".", clear_if_leftover, dd);
+}
 
-    if (d == NULL)
-        return -errno;
-    while ((de = next_entry(d)) != NULL) {
-        bool is_dir = is_directory(datadir_fd(dd), de);
-        if (is_dir && ends_with(de->d_name, DOOMED))
-            clear_doomed(dd, de->d_name);
-        else if (!is_dir && is_own_temporary(de->d_name))
-            datadir_io(dd)->unlinkat(datadir_io(dd), datadir_fd(dd), de->d_name, 0);
-    }
-    closedir(d);
-    return 0;
+int datadir_remove(struct datadir *dd, const char *name)
+{
+    return datadir_remove_tree(datadir_io(dd), datadir_fd(dd), name);
 }
 
 int datadir_set_aside(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,

@@ -12,7 +12,7 @@ bool datadir_spend_reserve(struct datadir *dd, int rc);
 /* partition.metadata of DIR/name (Kafka's text): the topic id. -ENOENT, -errno, or as partition_metadata_decode(). */
 int partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret);
 int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id);
-/* Empties and removes DIR/name, a directory of files. Blocks. */
+/* Removes DIR/name and whatever is in it; follows no links. 0 also when it is not there. Blocks. */
 int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name);
 /* "orders-0" -> "orders", 0. False for other names. */
 bool partition_name_parse(const char *name, char *ret_topic, size_t size, int32_t *ret_partition);

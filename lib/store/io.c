@@ -8,12 +8,17 @@
  */
 #include "lib/store/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/base/attr.h"
@@ -87,12 +92,18 @@ static int real_openat(const struct store_io *io, int dirfd, const char *path, i
     return fd;
 }
 
+/* A descriptor has become free. */
+static void kept_note_closed(void)
+{
+    if (unlikely(atomic_load_explicit(&kept.missing, memory_order_relaxed)))
+        kept_fill();
+}
+
 static int real_close(const struct store_io *io, int fd)
 {
     (void)io;
     int rc = close(fd) < 0 ? -errno : 0;
-    if (unlikely(atomic_load_explicit(&kept.missing, memory_order_relaxed)))
-        kept_fill();
+    kept_note_closed();
     return rc;
 }
 
@@ -172,6 +183,127 @@ static int real_sync_file_range(const struct store_io *io, int fd, off_t at, off
     return sync_file_range(fd, at, n, flags) < 0 ? -errno : 0;
 }
 
+static enum io_kind kind_of(mode_t mode)
+{
+    return S_ISREG(mode) ? IO_FILE : S_ISDIR(mode) ? IO_DIRECTORY : IO_OTHER;
+}
+
+static int64_t in_ns(const struct timespec *t)
+{
+    return t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
+}
+
+static void stat_from(const struct stat *st, struct io_stat *ret)
+{
+    *ret = (struct io_stat){
+        .kind = kind_of(st->st_mode),
+        .size = st->st_size,
+        .mtime_ns = in_ns(&st->st_mtim),
+        .ctime_ns = in_ns(&st->st_ctim),
+        .dev = st->st_dev,
+        .ino = st->st_ino,
+    };
+}
+
+static int real_fstat(const struct store_io *io, int fd, struct io_stat *ret)
+{
+    struct stat st;
+
+    (void)io;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    stat_from(&st, ret);
+    return 0;
+}
+
+static int real_statat(const struct store_io *io, int dirfd, const char *path, int flags, struct io_stat *ret)
+{
+    struct stat st;
+
+    (void)io;
+    if (fstatat(dirfd, path, &st, flags) < 0)
+        return -errno;
+    stat_from(&st, ret);
+    return 0;
+}
+
+/* Not every file system says it in the directory. */
+static enum io_kind kind_of_entry(int dirfd, const struct dirent *de)
+{
+    struct stat st;
+
+    if (de->d_type != DT_UNKNOWN)
+        return de->d_type == DT_REG ? IO_FILE : de->d_type == DT_DIR ? IO_DIRECTORY : IO_OTHER;
+    return fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? IO_OTHER : kind_of(st.st_mode);
+}
+
+static int real_list(const struct store_io *io, int dirfd_, const char *path, io_list_fn *cb, void *arg)
+{
+    int fd = real_openat(io, dirfd_, path, O_RDONLY | O_DIRECTORY, 0);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *de;
+    int rc = d != NULL ? 0 : fd < 0 ? fd : -errno;
+
+    if (d == NULL && fd >= 0)
+        real_close(io, fd);
+    while (rc == 0 && (errno = 0, de = readdir(d)) != NULL)
+        if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+            rc = cb(arg, de->d_name, kind_of_entry(fd, de));
+    if (rc == 0)
+        rc = -errno;
+    if (d != NULL)
+        closedir(d);
+    kept_note_closed();
+    return rc;
+}
+
+/* posix_fallocate: it writes where the file system knows no better way. */
+static int real_fallocate(const struct store_io *io, int fd, bool keep_size, off_t at, off_t n)
+{
+    (void)io;
+    if (!keep_size)
+        return -posix_fallocate(fd, at, n);
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, at, n) < 0 ? -errno : 0;
+}
+
+static int64_t real_seek_data(const struct store_io *io, int fd, off_t at)
+{
+    (void)io;
+    off_t to = lseek(fd, at, SEEK_DATA);
+    return to < 0 ? -errno : to;
+}
+
+static int real_set_mtime(const struct store_io *io, int fd, int64_t mtime_ns)
+{
+    struct timespec times[2] = {
+        { .tv_nsec = UTIME_OMIT },
+        { .tv_sec = mtime_ns / 1000000000, .tv_nsec = mtime_ns % 1000000000 },
+    };
+
+    (void)io;
+    return futimens(fd, times) < 0 ? -errno : 0;
+}
+
+static int real_trylock(const struct store_io *io, int fd)
+{
+    (void)io;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
+static int real_space(const struct store_io *io, int fd, int64_t *ret_total, int64_t *ret_free)
+{
+    struct statvfs st;
+
+    (void)io;
+    if (fstatvfs(fd, &st) < 0)
+        return -errno;
+    *ret_total = (int64_t)(st.f_blocks * st.f_frsize);
+    *ret_free = (int64_t)(st.f_bavail * st.f_frsize);
+    return 0;
+}
+
 const struct store_io store_io_real = {
     .openat = real_openat,
     .close = real_close,
@@ -184,18 +316,20 @@ const struct store_io store_io_real = {
     .renameat = real_renameat,
     .unlinkat = real_unlinkat,
     .sync_file_range = real_sync_file_range,
+    .fstat = real_fstat,
+    .statat = real_statat,
+    .list = real_list,
+    .fallocate = real_fallocate,
+    .seek_data = real_seek_data,
+    .set_mtime = real_set_mtime,
+    .trylock = real_trylock,
+    .space = real_space,
 };
 
-DIR *io_opendir(const struct store_io *io, int dirfd, const char *path)
+bool io_exists(const struct store_io *io, int dirfd, const char *path)
 {
-    int fd = io->openat(io, dirfd, path, O_RDONLY | O_DIRECTORY, 0);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    int eno = fd < 0 ? -fd : errno;
-
-    if (d == NULL && fd >= 0)
-        io->close(io, fd);
-    errno = eno;
-    return d;
+    struct io_stat st;
+    return io->statat(io, dirfd, path, AT_SYMLINK_NOFOLLOW, &st) == 0;
 }
 
 int64_t io_pread_full(const struct store_io *io, int fd, void *p, size_t n, off_t at)
@@ -272,14 +406,16 @@ int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const
 
 int io_read_file(const struct store_io *io, int dirfd, const char *path, size_t max, struct bytebuf *ret)
 {
-    struct stat st;
+    struct io_stat st;
     int fd = io->openat(io, dirfd, path, O_RDONLY, 0);
 
     if (fd < 0)
         return fd;
-    int rc = fstat(fd, &st) < 0 ? -errno : (uint64_t)st.st_size > max ? -EFBIG : 0;
+    int rc = io->fstat(io, fd, &st);
+    if (rc == 0 && (uint64_t)st.size > max)
+        rc = -EFBIG;
     if (rc == 0) {
-        int64_t got = io_pread_full(io, fd, bytebuf_room(ret, (size_t)st.st_size + 1), (size_t)st.st_size, 0);
+        int64_t got = io_pread_full(io, fd, bytebuf_room(ret, (size_t)st.size + 1), (size_t)st.size, 0);
         rc = got < 0 ? (int)got : 0;
         ret->n += got > 0 ? (size_t)got : 0;
     }

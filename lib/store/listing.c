@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What files a partition's directory has. Half-written ones (*.tmp) are removed. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/attr.h"
 #include "lib/base/log.h"
@@ -59,25 +56,34 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void take_name(const struct store_io *io, int dirfd, const char *dir, const char *name,
-                      struct found *logs, struct found *snapshots, struct found *starts)
+struct reading {
+    const struct store_io *io;
+    int dirfd;
+    const char *dir;
+    struct found logs, snapshots, starts;
+};
+
+static int take_name(void *arg, const char *name, enum io_kind kind)
 {
+    struct reading *r = arg;
     int64_t v;
     const char *suffix;
 
+    (void)kind;
     if (ends_with(name, ".tmp")) {
         char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", dir, name);
-        io->unlinkat(io, dirfd, path, 0);
+        snprintf(path, sizeof path, "%s/%s", r->dir, name);
+        r->io->unlinkat(r->io, r->dirfd, path, 0);
     } else if (!parse_name(name, &v, &suffix)) {
-        return;
+        return 0;
     } else if (strcmp(suffix, ".log") == 0) {
-        found_add(logs, v);
+        found_add(&r->logs, v);
     } else if (strcmp(suffix, ".producers") == 0) {
-        found_add(snapshots, v);
+        found_add(&r->snapshots, v);
     } else if (strcmp(suffix, START_SUFFIX) == 0) {
-        found_add(starts, v);
+        found_add(&r->starts, v);
     }
+    return 0;
 }
 
 static void found_sort(struct found *f)
@@ -88,25 +94,25 @@ static void found_sort(struct found *f)
 
 int listing_read(const struct store_io *io, int dirfd, const char *dir, struct listing *ret)
 {
-    struct found logs = { 0 }, snapshots = { 0 }, starts = { 0 };
-    const struct dirent *de;
-    DIR *d = io_opendir(io, dirfd, dir);
+    struct reading r = { .io = io, .dirfd = dirfd, .dir = dir };
+    int rc = io->list(io, dirfd, dir, take_name, &r);
 
-    if (d == NULL)
-        return -errno;
-    while ((de = readdir(d)) != NULL)
-        take_name(io, dirfd, dir, de->d_name, &logs, &snapshots, &starts);
-    closedir(d);
-    found_sort(&logs);
-    found_sort(&snapshots);
-    found_sort(&starts);
+    if (rc < 0) {
+        free(r.logs.v);
+        free(r.snapshots.v);
+        free(r.starts.v);
+        return rc;
+    }
+    found_sort(&r.logs);
+    found_sort(&r.snapshots);
+    found_sort(&r.starts);
     *ret = (struct listing){
-        .logs = logs.v,
-        .n_logs = logs.n,
-        .snapshots = snapshots.v,
-        .n_snapshots = snapshots.n,
-        .starts = starts.v,
-        .n_starts = starts.n,
+        .logs = r.logs.v,
+        .n_logs = r.logs.n,
+        .snapshots = r.snapshots.v,
+        .n_snapshots = r.snapshots.n,
+        .starts = r.starts.v,
+        .n_starts = r.starts.n,
     };
     return 0;
 }
@@ -129,21 +135,31 @@ static bool is_orphan(const struct listing *ls, const char *name)
     return false;
 }
 
+struct orphans {
+    const struct store_io *io;
+    int dirfd;
+    const char *dir;
+    const struct listing *ls;
+};
+
+static int remove_if_orphan(void *arg, const char *name, enum io_kind kind)
+{
+    const struct orphans *o = arg;
+    char path[PATH_MAX];
+
+    (void)kind;
+    if (!is_orphan(o->ls, name))
+        return 0;
+    snprintf(path, sizeof path, "%s/%s", o->dir, name);
+    int rc = o->io->unlinkat(o->io, o->dirfd, path, 0);
+    log_info("%s belongs to no segment: %s", path, rc == 0 ? "removed" : strerror(-rc));
+    return 0;
+}
+
 void listing_remove_orphans(const struct store_io *io, int dirfd, const char *dir, const struct listing *ls)
 {
-    const struct dirent *de;
-    DIR *d = io_opendir(io, dirfd, dir);
-
-    while (d != NULL && (de = readdir(d)) != NULL) {
-        char path[PATH_MAX];
-        if (!is_orphan(ls, de->d_name))
-            continue;
-        snprintf(path, sizeof path, "%s/%s", dir, de->d_name);
-        int rc = io->unlinkat(io, dirfd, path, 0);
-        log_info("%s belongs to no segment: %s", path, rc == 0 ? "removed" : strerror(-rc));
-    }
-    if (d != NULL)
-        closedir(d);
+    struct orphans o = { .io = io, .dirfd = dirfd, .dir = dir, .ls = ls };
+    io->list(io, dirfd, dir, remove_if_orphan, &o);
 }
 
 void listing_done(struct listing *ls)

@@ -4,13 +4,9 @@
  * goes, so that neither a crash nor the loss of the checkpoint brings deleted offsets back. Runs on a worker:
  * it waits for the disk.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/check.h"
 #include "lib/store/plog_int.h"
@@ -25,23 +21,32 @@ static bool is_cut(const char *name)
     return n > 4 && strcmp(name + n - 4, ".cut") == 0;
 }
 
+struct old_cuts {
+    struct plog *l;
+    int64_t now_ms;
+};
+
+/* As old as the cut is, not as what was written to it. */
+static int remove_if_old_cut(void *arg, const char *name, enum io_kind kind)
+{
+    const struct old_cuts *o = arg;
+    const struct store_io *io = o->l->io;
+    struct io_stat st;
+    char path[PATH_MAX];
+
+    (void)kind;
+    if (!is_cut(name))
+        return 0;
+    plog_path(o->l, name, path, sizeof path);
+    if (io->statat(io, o->l->dirfd, path, 0, &st) == 0 && st.ctime_ns / 1000000 + CUT_KEPT_MS <= o->now_ms)
+        io->unlinkat(io, o->l->dirfd, path, 0);
+    return 0;
+}
+
 static void remove_old_cuts(struct plog *l, int64_t now_ms)
 {
-    DIR *d = io_opendir(l->io, l->dirfd, l->name);
-    const struct dirent *de;
-    struct stat st;
-
-    if (d == NULL)
-        return;
-    while ((de = readdir(d)) != NULL) {
-        char path[PATH_MAX];
-        if (!is_cut(de->d_name) || fstatat(dirfd(d), de->d_name, &st, 0) < 0 ||
-            st.st_ctim.tv_sec * 1000LL + CUT_KEPT_MS > now_ms)
-            continue;
-        plog_path(l, de->d_name, path, sizeof path);
-        l->io->unlinkat(l->io, l->dirfd, path, 0);
-    }
-    closedir(d);
+    struct old_cuts o = { .l = l, .now_ms = now_ms };
+    l->io->list(l->io, l->dirfd, l->name, remove_if_old_cut, &o);
 }
 
 /* ---- deleting the front ---- */
@@ -113,16 +118,16 @@ int plog_delete_before(struct plog *l, int64_t offset)
 /* Wall-clock age of what a segment holds: its greatest timestamp, or the file's when it has none. */
 static int64_t newest_of(struct plog *l, struct segment *s)
 {
-    struct stat st;
+    struct io_stat st;
 
     pthread_mutex_lock(&l->mu);
     int64_t ts = s->sum.max_timestamp;
     pthread_mutex_unlock(&l->mu);
     if (ts >= 0)
         return ts;
-    if (fstatat(l->dirfd, segfile_path(s->log), &st, 0) < 0)
+    if (l->io->statat(l->io, l->dirfd, segfile_path(s->log), 0, &st) < 0)
         return INT64_MAX;
-    return st.st_mtim.tv_sec * 1000LL;
+    return st.mtime_ns / 1000000;
 }
 
 static bool is_expired(struct plog *l, struct segment *s, const struct plog_config *cfg, int64_t now_ms)

@@ -108,17 +108,17 @@ static int add_segment(struct recovery *r, int64_t base)
 {
     struct plog *l = r->l;
     struct segment *s = segment_new(l->files, l->name, l->identity, base);
-    struct stat st;
+    struct io_stat st;
+    int rc = l->io->statat(l->io, l->dirfd, segfile_path(s->log), 0, &st);
 
-    if (fstatat(l->dirfd, segfile_path(s->log), &st, 0) < 0) {
-        int rc = -errno;
+    if (rc < 0) {
         segment_unref(s);
         return rc;
     }
-    s->sum.size = s->flushed = st.st_size;
+    s->sum.size = s->flushed = st.size;
     s->trusted = INT64_MAX;
-    if (st.st_size > 0)
-        l->newest_ms = st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000;
+    if (st.size > 0)
+        l->newest_ms = st.mtime_ns / 1000000;
     plog_push_segment(l, s);
     return 0;
 }

@@ -24,7 +24,7 @@ static void cut_path(const struct segment *s, int64_t position, char *ret, size_
 static int find_content_end(struct plog *l, int fd, int64_t at, int64_t end, struct bytebuf *b, int64_t *ret)
 {
     *ret = at;
-    for (int64_t p = at; (p = lseek(fd, p, SEEK_DATA)) >= 0 && p < end;) {
+    for (int64_t p = at; (p = l->io->seek_data(l->io, fd, p)) >= 0 && p < end;) {
         size_t n = (size_t)MIN((int64_t)COPY_BYTES, end - p);
         b->n = 0;
         int64_t got = io_pread_full(l->io, fd, bytebuf_room(b, n), n, p);

@@ -31,7 +31,7 @@ static void keep_room(struct register_journal *j)
 {
     if (j->room_end - j->end >= ROOM_BYTES / 2)
         return;
-    if (fallocate(j->fd, FALLOC_FL_KEEP_SIZE, j->end, ROOM_BYTES) == 0)
+    if (j->io->fallocate(j->io, j->fd, true, j->end, ROOM_BYTES) == 0)
         j->room_end = j->end + ROOM_BYTES;
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See reserve.h. Real system calls: the store's table of functions knows no fallocate, and no test needs it to. */
+/* See reserve.h. */
 #include "lib/store/reserve.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "lib/base/clock.h"
 
@@ -12,9 +11,9 @@
 #define RESERVE_BYTES (256 * 1024)
 #define RETRY_MS      1000
 
-void reserve_init(struct reserve *r)
+void reserve_init(struct reserve *r, const struct store_io *io)
 {
-    *r = (struct reserve){ .dirfd = -1 };
+    *r = (struct reserve){ .io = io, .dirfd = -1 };
     pthread_mutex_init(&r->mu, NULL);
     atomic_init(&r->spent, false);
 }
@@ -25,22 +24,36 @@ void reserve_done(struct reserve *r)
 }
 
 /* -ENOSPC, -EDQUOT: there is no room. Any other error: this file system has no such thing. */
-static int set_aside(int dirfd)
+static int set_aside(struct reserve *r)
 {
-    int fd = openat(dirfd, RESERVE_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    const struct store_io *io = r->io;
+    int fd = io->openat(io, r->dirfd, RESERVE_FILE, O_WRONLY | O_CREAT, 0644);
     if (fd < 0)
-        return -errno;
-    int rc = -posix_fallocate(fd, 0, RESERVE_BYTES);
-    if (rc != 0 && ftruncate(fd, 0) < 0)
-        rc = -errno;
-    close(fd);
+        return fd;
+    int rc = io->fallocate(io, fd, false, 0, RESERVE_BYTES);
+    if (rc < 0) {
+        int undone = io->ftruncate(io, fd, 0);
+        rc = undone < 0 ? undone : rc;
+    }
+    io->close(io, fd);
+    return rc;
+}
+
+static int give_up(struct reserve *r)
+{
+    const struct store_io *io = r->io;
+    int fd = io->openat(io, r->dirfd, RESERVE_FILE, O_WRONLY, 0);
+    if (fd < 0)
+        return fd;
+    int rc = io->ftruncate(io, fd, 0);
+    io->close(io, fd);
     return rc;
 }
 
 /* Under mu. */
 static void try_to_keep(struct reserve *r)
 {
-    int rc = set_aside(r->dirfd);
+    int rc = set_aside(r);
     r->tried_ms = clock_mono_ms();
     r->kept = rc == 0;
     atomic_store(&r->spent, rc == -ENOSPC || rc == -EDQUOT);
@@ -59,10 +72,7 @@ bool reserve_spend(struct reserve *r)
     pthread_mutex_lock(&r->mu);
     bool ret = r->kept;
     if (ret) {
-        int fd = openat(r->dirfd, RESERVE_FILE, O_WRONLY | O_CLOEXEC);
-        ret = fd >= 0 && ftruncate(fd, 0) == 0;
-        if (fd >= 0)
-            close(fd);
+        ret = give_up(r) == 0;
         r->kept = false;
         r->tried_ms = clock_mono_ms();
         atomic_store(&r->spent, true);

@@ -351,11 +351,11 @@ int segfile_sync(struct segfile *f)
 
 int64_t segfile_size(struct segfile *f)
 {
-    struct stat st;
-    int64_t rc = segfile_pin(f, false);
+    struct io_stat st;
+    int rc = segfile_pin(f, false);
     if (rc < 0)
         return rc;
-    rc = fstat(f->fd, &st) < 0 ? -errno : (int64_t)st.st_size;
+    rc = f->cache->io->fstat(f->cache->io, f->fd, &st);
     segfile_unpin(f);
-    return rc;
+    return rc < 0 ? rc : st.size;
 }

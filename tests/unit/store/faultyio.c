@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
@@ -89,17 +90,25 @@ static void forget_inode(struct faulty *f, int fd)
         inode_of(f, st.st_ino)->synced.n = 0;
 }
 
+/* What takes a descriptor. */
+static int count_open(struct faulty *f)
+{
+    int64_t n = f->opens++;
+
+    if (f->kind != FAULT_OPEN || n < f->at || n > f->at + f->repeat)
+        return 0;
+    f->hit = true;
+    return -f->eno;
+}
+
 static int f_openat(const struct store_io *io, int dirfd, const char *path, int flags, mode_t mode)
 {
     struct faulty *f = self(io);
-    int64_t n = f->opens++;
-    if (f->kind == FAULT_OPEN && n >= f->at && n <= f->at + f->repeat) {
-        f->hit = true;
-        return -f->eno;
-    }
+    int rc = count_open(f);
+    if (rc < 0)
+        return rc;
     bool creates = (flags & O_CREAT) && faccessat(dirfd, path, F_OK, 0) < 0;
-    int rc = creates || (flags & O_TRUNC) ? step(f, true, NULL) : f->stopped ? -EIO : 0;
-
+    rc = creates || (flags & O_TRUNC) ? step(f, true, NULL) : f->stopped ? -EIO : 0;
     if (rc < 0)
         return rc;
     if ((flags & O_ACCMODE) == O_WRONLY)
@@ -235,6 +244,19 @@ static int f_unlinkat(const struct store_io *io, int dirfd, const char *path, in
     return rc < 0 ? rc : store_io_real.unlinkat(io, dirfd, path, flags);
 }
 
+static int f_list(const struct store_io *io, int dirfd, const char *path, io_list_fn *cb, void *arg)
+{
+    struct faulty *f = self(io);
+    int rc = count_open(f);
+    return rc < 0 ? rc : f->stopped ? -EIO : store_io_real.list(io, dirfd, path, cb, arg);
+}
+
+static int f_fallocate(const struct store_io *io, int fd, bool keep_size, off_t at, off_t n)
+{
+    int rc = step(self(io), true, NULL);
+    return rc < 0 ? rc : store_io_real.fallocate(io, fd, keep_size, at, n);
+}
+
 static int f_sync_file_range(const struct store_io *io, int fd, off_t at, off_t n, unsigned flags)
 {
     (void)io, (void)fd, (void)at, (void)n, (void)flags;
@@ -273,20 +295,20 @@ struct faulty *faulty_new(const char *root)
     f->rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     KCHECK(f->rootfd >= 0);
     adopt_files(f, "");
-    f->io = (struct store_io){
-        .ctx = f,
-        .openat = f_openat,
-        .close = store_io_real.close,
-        .mkdirat = f_mkdirat,
-        .pread = f_pread,
-        .pwritev = f_pwritev,
-        .fdatasync = f_fsync,
-        .fsync = f_fsync,
-        .ftruncate = f_ftruncate,
-        .renameat = f_renameat,
-        .unlinkat = f_unlinkat,
-        .sync_file_range = f_sync_file_range,
-    };
+    f->io = store_io_real;
+    f->io.ctx = f;
+    f->io.openat = f_openat;
+    f->io.mkdirat = f_mkdirat;
+    f->io.pread = f_pread;
+    f->io.pwritev = f_pwritev;
+    f->io.fdatasync = f_fsync;
+    f->io.fsync = f_fsync;
+    f->io.ftruncate = f_ftruncate;
+    f->io.renameat = f_renameat;
+    f->io.unlinkat = f_unlinkat;
+    f->io.sync_file_range = f_sync_file_range;
+    f->io.list = f_list;
+    f->io.fallocate = f_fallocate;
     return f;
 }
 
