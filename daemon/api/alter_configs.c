@@ -43,6 +43,20 @@ static enum kerr logger_op(struct cluster_change *ch, int8_t op, struct kstr log
     return KERR_INVALID_CONFIG;
 }
 
+/* Of what has none any setting is unknown, and to take away what is not there is no error. */
+static enum kerr no_settings_op(int8_t type, struct kstr name, int8_t op, const char **ret_why)
+{
+    bool group = type == CONFIG_RESOURCE_GROUP;
+
+    *ret_why = group ? "the name of the group is empty" : "the name of the subscription is empty";
+    if (name.n <= 0)
+        return KERR_INVALID_REQUEST;
+    *ret_why = group ? "groups have no settings here" : "client metrics have no settings here";
+    if (op == CONFIG_OP_DELETE)
+        return KERR_NONE;
+    return group ? KERR_INVALID_CONFIG : KERR_INVALID_REQUEST;
+}
+
 /* Takes ch. */
 static void alter(struct admin *a, int32_t i, int8_t resource_type, struct cluster_change *ch,
                   bool validate_only)
@@ -94,6 +108,13 @@ void handle_alter_configs(struct request *r)
     struct admin *a = admin_begin(r, &ops, rsp, q->n_resources);
     for (int32_t i = 0; i < q->n_resources; i++) {
         const struct alter_configs_request_resources *res = &q->resources[i];
+        if (config_resource_has_no_settings(res->resource_type)) {
+            const char *why;
+            enum kerr err = no_settings_op(res->resource_type, res->resource_name,
+                                           res->n_configs > 0 ? CONFIG_OP_SET : CONFIG_OP_DELETE, &why);
+            admin_fail(a, i, err, why);
+            continue;
+        }
         struct cluster_change *ch = cluster_change_new(res->resource_name);
         ch->replace = true;
         for (int32_t j = 0; j < res->n_configs; j++)
@@ -120,10 +141,26 @@ static void changed(struct admin *a, int32_t i, enum kerr err, const char *text,
     };
 }
 
+static void change_nothing(struct admin *a, int32_t i)
+{
+    const struct incremental_alter_configs_request *q = a->r->body;
+    const struct incremental_alter_configs_request_resources *res = &q->resources[i];
+    const char *why = NULL;
+    enum kerr err = no_settings_op(res->resource_type, res->resource_name, CONFIG_OP_DELETE, &why);
+
+    for (int32_t j = 0; j < res->n_configs && err == KERR_NONE; j++)
+        err = no_settings_op(res->resource_type, res->resource_name, res->configs[j].config_operation, &why);
+    admin_fail(a, i, err, why);
+}
+
 static void change_one(struct admin *a, int32_t i)
 {
     const struct incremental_alter_configs_request *q = a->r->body;
     const struct incremental_alter_configs_request_resources *res = &q->resources[i];
+    if (config_resource_has_no_settings(res->resource_type)) {
+        change_nothing(a, i);
+        return;
+    }
     struct cluster_change *ch = cluster_change_new(res->resource_name);
     bool logger = res->resource_type == CONFIG_RESOURCE_LOGGER;
 

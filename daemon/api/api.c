@@ -46,6 +46,7 @@ static const struct api apis[] = {
     { API_DESCRIBE_PRODUCERS, 0, 0, handle_describe_producers },
     { API_LIST_TRANSACTIONS, 0, 2, handle_list_transactions },
     { API_LIST_CONFIG_RESOURCES, 0, 1, handle_list_config_resources },
+    { API_DESCRIBE_TOPIC_PARTITIONS, 0, 0, handle_describe_topic_partitions },
     { API_KLOG_STAT, 0, 1, handle_klog_stat },
     { API_KLOG_FIND_TEXT, 0, 1, handle_klog_find_text },
 };

@@ -29,6 +29,7 @@ request_handler handle_describe_acls;
 request_handler handle_describe_client_quotas;
 request_handler handle_describe_cluster;
 request_handler handle_describe_producers;
+request_handler handle_describe_topic_partitions;
 request_handler handle_describe_user_scram_credentials;
 request_handler handle_list_config_resources;
 request_handler handle_list_transactions;

@@ -101,6 +101,17 @@ static enum kerr describe_logger(struct request *r, const struct cluster_image *
     return KERR_NONE;
 }
 
+static enum kerr describe_none(const struct describe_configs_request_resources *q,
+                               struct describe_configs_response_results *out)
+{
+    if (q->resource_name.n > 0)
+        return KERR_NONE;
+    out->error_message = kstr_of(q->resource_type == CONFIG_RESOURCE_GROUP
+                                     ? "Group name must not be empty"
+                                     : "Client metrics subscription name must not be empty");
+    return KERR_INVALID_REQUEST;
+}
+
 static const char too_large[] = "the answer would be too large: ask for fewer at once";
 
 /* What one key takes in an answer: its struct, its value, what it is made from. */
@@ -130,6 +141,8 @@ static void describe_one(struct request *r, const struct cluster_image *img,
         err = describe_broker(r, img, q, out);
     else if (q->resource_type == CONFIG_RESOURCE_LOGGER)
         err = describe_logger(r, img, q, out);
+    else if (config_resource_has_no_settings(q->resource_type))
+        err = describe_none(q, out);
     else
         out->error_message = kstr_of("only topics (2), brokers (4) and their loggers (8) have a configuration here");
     out->error_code = (int16_t)err;

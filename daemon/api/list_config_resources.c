@@ -9,12 +9,10 @@
 #include "daemon/meta/cluster.h"
 #include "lib/base/kerr.h"
 
-enum { CLIENT_METRICS = 16, GROUP = 32 };
-
 static bool is_known(int8_t type)
 {
     return type == CONFIG_RESOURCE_TOPIC || type == CONFIG_RESOURCE_BROKER || type == CONFIG_RESOURCE_LOGGER ||
-           type == CLIENT_METRICS || type == GROUP;
+           config_resource_has_no_settings(type);
 }
 
 static bool is_asked(const struct request *r, int8_t type)

@@ -170,10 +170,22 @@ static void decode_array(struct decoder *d, const struct wire_field *f, void *ow
         decode_value(d, f->elem, f->sub, false, p + (size_t)i * f->size);
 }
 
+/* A byte in front says whether it is there: negative, it is not. */
+static void decode_nullable(struct decoder *d, const struct wire_field *f, void *owner)
+{
+    bool *has = (bool *)((char *)owner + f->n_at);
+
+    *has = d->version < f->null_from || (int8_t)rd_u8(&d->r) >= 0;
+    if (*has)
+        decode_struct(d, f->sub, (char *)owner + f->at);
+}
+
 static inline void decode_field(struct decoder *d, const struct wire_field *f, void *owner)
 {
     if (f->type == WIRE_ARRAY)
         decode_array(d, f, owner);
+    else if (f->type == WIRE_STRUCT && f->n_at > 0)
+        decode_nullable(d, f, owner);
     else
         decode_value(d, f->type, f->sub, d->version >= f->null_from, (char *)owner + f->at);
 }

@@ -151,10 +151,26 @@ static void encode_array(struct encoder *e, const struct wire_field *f, const vo
         encode_value(e, f, f->elem, false, p + (size_t)i * f->size);
 }
 
+static void encode_nullable(struct encoder *e, const struct wire_field *f, const void *owner)
+{
+    bool has = wire_is_there(f, owner), null_ok = e->version >= f->null_from;
+
+    if (!has && !null_ok) {
+        refuse(e, f);
+        return;
+    }
+    if (null_ok)
+        wr_u8(&e->out->b, has ? 1 : 0xff);
+    if (has)
+        encode_struct(e, f->sub, (const char *)owner + f->at);
+}
+
 static inline void encode_field(struct encoder *e, const struct wire_field *f, const void *owner)
 {
     if (f->type == WIRE_ARRAY)
         encode_array(e, f, owner);
+    else if (f->type == WIRE_STRUCT && f->n_at > 0)
+        encode_nullable(e, f, owner);
     else
         encode_value(e, f, f->type, e->version >= f->null_from, (const char *)owner + f->at);
 }

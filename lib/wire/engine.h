@@ -32,7 +32,7 @@ struct wire_field {
     const char *name;
     const struct wire_struct *sub; /* of WIRE_STRUCT, and of an array of structs */
     uint16_t at;                   /* where the member lies in its struct */
-    uint16_t n_at;                 /* WIRE_ARRAY: where its count lies */
+    uint16_t n_at;                 /* WIRE_ARRAY: where its count lies; a nullable WIRE_STRUCT: its bool has_NAME; else 0 */
     uint16_t size;                 /* bytes in memory of the value, or of an element */
     uint8_t type;                  /* enum wire_type */
     uint8_t elem;                  /* WIRE_ARRAY: type of the elements */
@@ -62,6 +62,12 @@ static inline bool wire_field_in(const struct wire_field *f, int version)
 static inline int32_t wire_count(const struct wire_field *f, const void *owner)
 {
     return *(const int32_t *)(const void *)((const char *)owner + f->n_at);
+}
+
+/* Of a struct that may be null; every other field is there. */
+static inline bool wire_is_there(const struct wire_field *f, const void *owner)
+{
+    return f->type != WIRE_STRUCT || f->n_at == 0 || *(const bool *)((const char *)owner + f->n_at);
 }
 
 static inline const void *wire_elems(const struct wire_field *f, const void *owner)

@@ -18,8 +18,8 @@ or messages that travel inside records, each:
         ...
 
 Types: bool i8 i16 i32 i64 f64 uuid str bytes records, []type, [] (array of structs) and {} (struct), whose
-members follow, indented by four more. A `?` makes str, bytes, records and [] nullable: `str?` always, `str?7+`
-from version 7. Versions: `3+`, `2-4`, `5`; without them a field has those of its parent. `ignorable`: outside
+members follow, indented by four more. A `?` makes str, bytes, records, [] and {} nullable: `str?` always, `str?7+`
+from version 7; a {} that may be null is beside a bool has_NAME. Versions: `3+`, `2-4`, `5`; without them a field has those of its parent. `ignorable`: outside
 its versions a value other than the default is dropped by the encoder instead of refused. The order of the lines
 is the order on the wire; tags come last, by number.
 """
@@ -103,7 +103,7 @@ class Field:
         if not parent.first <= self.first <= self.last <= parent.last:
             raise SchemaError(f'{self.name}: versions {self.first}-{self.last} are not inside '
                               f'{parent.first}-{parent.last}')
-        if self.null_from != NEVER and (self.type in SCALARS or self.type == '{}'):
+        if self.null_from != NEVER and self.type in SCALARS:
             raise SchemaError(f'{self.name}: a {self.type} cannot be null')
         if self.default == 'null' and self.null_from == NEVER:
             raise SchemaError(f'{self.name}: the default is null, but null is not allowed')
@@ -112,9 +112,14 @@ class Field:
         if self.ignorable and (self.first, self.last) == (parent.first, parent.last):
             raise SchemaError(f'{self.name}: ignorable means nothing for a field of every version')
 
+    def is_nullable_struct(self):
+        return self.type == '{}' and self.null_from != NEVER
+
     def min_bytes(self, version, flexible):
         if not self.first <= version <= self.last:
             return 0
+        if self.type == '{}' and version >= self.null_from:
+            return 1
         if self.type in SCALARS:
             return SCALARS[self.type][1]
         if self.type == '{}':
@@ -131,6 +136,8 @@ class Field:
         if self.type == '[]':
             c = self.c_type()
             return [f'{c} *{self.name};', f'int32_t n_{self.name};']
+        if self.is_nullable_struct():
+            return [f'{self.c_type()} {self.name};', f'bool has_{self.name};']
         return [f'{self.c_type()} {self.name};']
 
     def c_default(self):
@@ -144,12 +151,14 @@ class Field:
             return [f'.{self.name} = {{ .n = -1 }}'] if null else []
         if self.type == '{}':
             inner = struct_default(self.sub)
-            return [f'.{self.name} = {{ {inner} }}'] if inner else []
+            there = [f'.has_{self.name} = true'] if self.is_nullable_struct() and not null else []
+            return ([f'.{self.name} = {{ {inner} }}'] if inner else []) + there
         return [f'.{self.name} = {self.default}'] if self.default else []
 
     def c_row(self, owner):
         at = f'offsetof(struct {owner.c_name}, {self.name})'
-        n_at = f'offsetof(struct {owner.c_name}, n_{self.name})' if self.type == '[]' else '0'
+        prefix = 'n_' if self.type == '[]' else 'has_' if self.is_nullable_struct() else None
+        n_at = f'offsetof(struct {owner.c_name}, {prefix}{self.name})' if prefix else '0'
         kind = {'[]': 'ARRAY', '{}': 'STRUCT'}.get(self.type, self.type.upper())
         elem = (self.elem or 'struct').upper() if self.type == '[]' else kind
         sub = f'&wire_struct_{self.sub.c_name}' if self.sub else 'NULL'

@@ -174,6 +174,8 @@ static void print_struct(const struct wire_struct *s, int version, const void *m
         between = ",";
         if (f->type == WIRE_ARRAY)
             print_array(f, version, msg, b);
+        else if (!wire_is_there(f, msg))
+            bytebuf_adds(b, "null");
         else
             print_value(f->type, f->sub, version, (const char *)msg + f->at, b);
     }

@@ -6,7 +6,7 @@ WIRE_SCHEMA = %D%/schema/add_offsets_to_txn.kp %D%/schema/add_partitions_to_txn.
 	%D%/schema/delete_records.kp %D%/schema/delete_topics.kp %D%/schema/describe_acls.kp \
 	%D%/schema/describe_client_quotas.kp %D%/schema/describe_cluster.kp \
 	%D%/schema/describe_configs.kp %D%/schema/describe_groups.kp %D%/schema/describe_log_dirs.kp \
-	%D%/schema/describe_producers.kp %D%/schema/describe_user_scram_credentials.kp \
+	%D%/schema/describe_producers.kp %D%/schema/describe_topic_partitions.kp %D%/schema/describe_user_scram_credentials.kp \
 	%D%/schema/end_txn.kp %D%/schema/fetch.kp %D%/schema/find_coordinator.kp %D%/schema/group_records.kp \
 	%D%/schema/heartbeat.kp %D%/schema/incremental_alter_configs.kp %D%/schema/init_producer_id.kp \
 	%D%/schema/join_group.kp %D%/schema/klog_find_text.kp %D%/schema/klog_stat.kp %D%/schema/leave_group.kp \

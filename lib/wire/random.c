@@ -113,6 +113,15 @@ static void make_array(struct maker *k, const struct wire_field *f, bool null_ok
     memcpy((char *)owner + f->n_at, &n, sizeof n);
 }
 
+static void make_nullable(struct maker *k, const struct wire_field *f, void *owner)
+{
+    bool has = k->version < f->null_from || below(k, 4) > 0;
+
+    memcpy((char *)owner + f->n_at, &has, sizeof has);
+    if (has)
+        make_struct(k, f->sub, (char *)owner + f->at);
+}
+
 static void make_struct(struct maker *k, const struct wire_struct *s, void *ret)
 {
     memcpy(ret, s->defaults, s->size);
@@ -122,6 +131,8 @@ static void make_struct(struct maker *k, const struct wire_struct *s, void *ret)
             continue;
         if (f->type == WIRE_ARRAY)
             make_array(k, f, k->version >= f->null_from, ret);
+        else if (f->type == WIRE_STRUCT && f->n_at > 0)
+            make_nullable(k, f, ret);
         else
             make_value(k, f, f->type, k->version >= f->null_from, (char *)ret + f->at);
     }

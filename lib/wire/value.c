@@ -79,6 +79,8 @@ bool wire_field_equal(const struct wire_field *f, int version, const void *a, co
 {
     if (f->type == WIRE_ARRAY)
         return array_equal(f, version, a, b);
+    if (!wire_is_there(f, a) || !wire_is_there(f, b))
+        return wire_is_there(f, a) == wire_is_there(f, b);
     return value_equal(f, f->type, version, (const char *)a + f->at, (const char *)b + f->at);
 }
 

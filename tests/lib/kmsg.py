@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The group and administration APIs of Kafka's protocol in every version, for tests; written from the protocol guide, nothing shared with lib/wire.
 
-A layout is a line of fields: NAME TYPE [VERSIONS], members of an array in brackets behind its name. `?` makes a type nullable, `?7` from version 7 on.
+A layout is a line of fields: NAME TYPE [VERSIONS], members of an array in brackets behind its name; `one?` before them: a struct that may be null. `?` makes a type nullable, `?7` from version 7 on.
 Versions: `3+`, `2-4`, `5`. Values are dicts; fields that a request does not name are 0, "", b"", False, [] or None."""
 import re
 
@@ -86,6 +86,10 @@ APIS = {  # name: (key, first flexible version, request, response)
         66, 0, "states []str, producers []i64, duration i64 1+, pattern str? 2+",
         "throttle i32, error i16, unknown []str, transactions [name str, id i64, state str]"),
     "ListConfigResources": (74, 0, "kinds []i8 1+", "throttle i32, error i16, resources [name str, kind i8 1+]"),
+    "DescribeTopicPartitions": (
+        75, 0, "topics [name str], limit i32, cursor one? [topic str, partition i32]",
+        "throttle i32, topics [error i16, name str?, id uuid, internal bool, partitions [error i16, partition i32, leader i32, epoch i32, "
+        "replicas []i32, isr []i32, elr ?0 []i32, last_elr ?0 []i32, offline []i32], operations i32], cursor one? [topic str, partition i32]"),
     "IncrementalAlterConfigs": (
         44, 1, "resources [kind i8, name str, configs [name str, op i8, value str?]], validate bool",
         "throttle i32, results [error i16, message str?, kind i8, name str]"),
@@ -141,6 +145,8 @@ def encode(fields, values, version, flexible):
     def blob(b): return uvarint(len(b) + 1) + b if flexible else data(b)
 
     def one(f, v):
+        if f.type == "one":
+            return b"\xff" if v is None else b"\1" + encode(f.members, v, version, flexible)
         if f.members is not None or f.type.startswith("[]"):
             if v is None and f.null_from <= version:
                 return length(-1)
@@ -164,6 +170,8 @@ def decode(fields, r, version, flexible):
         return None if n < 0 else r.take(n).decode()
 
     def one(f):
+        if f.type == "one":
+            return None if r.i8() < 0 else decode(f.members, r, version, flexible)
         if f.members is not None or f.type.startswith("[]"):
             n = length()
             return None if n < 0 else [decode(f.members, r, version, flexible) if f.members is not None else word() if f.type == "[]str" else getattr(r, f.type[2:])()
