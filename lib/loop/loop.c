@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reactor: one round waits for descriptors, then runs their callbacks, due timers, posted
- * tasks and what was put off to the end of the round, in this order.
+ * tasks and what was put off to the end of the round, in this order; then it wakes the loops that it gave tasks to.
  *
  * Everything is touched by the loop's thread alone, except what stands under "guarded by mu".
  * Invariants: a callback may delete any descriptor, timer or task, its own included; what was
@@ -26,6 +26,7 @@
 enum {
     EVENTS_MAX = 256,
     TASKS_MS = 5, /* of a round: no further task is begun after that */
+    WAKES_MAX = 16,
 };
 
 struct loop {
@@ -41,6 +42,9 @@ struct loop {
 
     TAILQ_HEAD(, deferred) deferred;
     size_t n_deferred;
+
+    struct loop *to_wake[WAKES_MAX]; /* loops that were given tasks in this round and sleep */
+    int n_to_wake;
 
     uint8_t *scratch;
     struct rcbuf *cache[LOOP_CACHE_SLOTS];
@@ -66,6 +70,24 @@ static bool loop_must_wake(struct loop *lp)
 static void loop_wake(struct loop *lp)
 {
     loop_net(lp)->poller_wake(lp->poller);
+}
+
+/* Waking who sleeps on an idle processor takes longer than sending an answer: out of a round it is put off until the round's
+ * output has gone. */
+static void loop_wake_soon(struct loop *lp)
+{
+    struct loop *mine = thread_state.loop;
+    if (mine != NULL && mine->n_to_wake < WAKES_MAX)
+        mine->to_wake[mine->n_to_wake++] = lp;
+    else
+        loop_wake(lp);
+}
+
+static void loop_wake_others(struct loop *lp)
+{
+    for (int i = 0; i < lp->n_to_wake; i++)
+        loop_wake(lp->to_wake[i]);
+    lp->n_to_wake = 0;
 }
 
 /* ---- life ---- */
@@ -246,7 +268,7 @@ void loop_post(struct loop *lp, struct task *t)
     }
     pthread_mutex_unlock(&lp->mu);
     if (wake)
-        loop_wake(lp);
+        loop_wake_soon(lp);
 }
 
 void loop_cancel(struct loop *lp, struct task *t)
@@ -352,6 +374,7 @@ static bool loop_round(struct loop *lp, int timeout_ms)
     if (stop) { /* answers that were posted meanwhile own what they carry */
         for (struct task *t; n_tasks > 0 && (t = loop_take_task(lp)) != NULL; n_tasks--)
             t->cb(t);
+        loop_wake_others(lp);
         return false;
     }
 
@@ -369,6 +392,7 @@ static bool loop_round(struct loop *lp, int timeout_ms)
         loop_run_tasks(lp, n_tasks);
     loop_run_deferred(lp);
     loop_run_deferred(lp); /* what the first pass put off: a batch it built is sent in this round */
+    loop_wake_others(lp);
     return true;
 }
 

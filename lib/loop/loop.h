@@ -59,7 +59,8 @@ struct task {
     STAILQ_ENTRY(task) link;
     bool queued; /* private; guarded by the loop's mutex */
 };
-/* Any thread. Runs cb once on the loop's thread, soon; no effect while it is queued. Wakes the loop. */
+/* Any thread. Runs cb once on the loop's thread, soon; no effect while it is queued. Wakes the loop, from another loop's
+ * thread at the end of that one's round: until then neither may be freed. */
 void loop_post(struct loop *lp, struct task *t);
 /* Loop's thread only. After it cb does not run unless posted again. */
 void loop_cancel(struct loop *lp, struct task *t);

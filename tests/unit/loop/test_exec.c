@@ -5,8 +5,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/base/attr.h"
+#include "lib/loop/conn.h"
+#include "lib/loop/net.h"
 #include "lib/loop/workers.h"
 
 static int setup(void **state)
@@ -77,6 +81,104 @@ static void a_loop_on_a_thread_is_its_own_and_ends_when_it_is_stopped(void **sta
     assert_false(loop_is_mine(p.lp));
     e->thread_join(e, t);
     assert_true(p.was_mine);
+}
+
+/* ---- waking ---- */
+/* A network of which the test sees the order of what it is asked. */
+struct trace {
+    char text[64];
+    sem_t asleep;
+};
+static struct trace trace;
+
+static void note_call(const char *what)
+{
+    size_t n = strlen(trace.text);
+    snprintf(trace.text + n, sizeof trace.text - n, "%s ", what);
+}
+
+static void wake_traced(struct poller *p)
+{
+    note_call("wake");
+    net_real.poller_wake(p);
+}
+
+static int64_t writev_traced(const struct net *n, int fd, const struct iovec *iov, int n_iov, bool more)
+{
+    note_call("write");
+    return net_real.writev(n, fd, iov, n_iov, more);
+}
+
+static int wait_traced(struct poller *p, struct poll_event *ret, int max, int timeout_ms)
+{
+    if (timeout_ms != 0)
+        sem_post(&trace.asleep);
+    return net_real.poller_wait(p, ret, max, timeout_ms);
+}
+
+struct request {
+    struct task arrives, a, b;
+    struct loop *other;
+    struct conn *c;
+    int n_ran;
+};
+
+static void other_ran(struct task *t)
+{
+    struct request *r = container_of(t, struct request, a);
+    loop_stop(r->other);
+    r->n_ran++;
+}
+
+static void also_ran(struct task *t)
+{
+    container_of(t, struct request, b)->n_ran++;
+}
+
+static void on_request(struct task *t)
+{
+    struct request *r = container_of(t, struct request, arrives);
+    loop_post(r->other, &r->b);
+    loop_post(r->other, &r->a);
+    struct rcbuf *answer = rcbuf_new(3);
+    memcpy(answer->p, "abc", 3);
+    answer->n = 3;
+    conn_send(r->c, answer, 0, 3);
+    rcbuf_unref(answer);
+}
+
+static void an_answer_goes_out_before_another_loop_is_woken(void **state)
+{
+    (void)state;
+    static const struct conn_ops no_ops;
+    struct net net = net_real;
+    net.poller_wake = wake_traced;
+    net.poller_wait = wait_traced;
+    net.writev = writev_traced;
+    struct world w = *test_world();
+    w.net = &net;
+    trace = (struct trace){ 0 };
+    sem_init(&trace.asleep, 0, 0);
+
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    struct loop *lp = loop_new(&w);
+    struct request r = { .arrives.cb = on_request, .a.cb = other_ran, .b.cb = also_ran, .other = loop_new(&w) };
+    r.c = conn_new(lp, fds[0], &no_ops, &(struct conn_limits){ .frame_max = 100, .sndbuf = -1, .rcvbuf = -1 }, NULL);
+    struct thread *t = w.exec->thread_start(w.exec, run_a_loop, r.other, "test");
+    while (sem_wait(&trace.asleep) < 0)
+        continue;
+    loop_post(lp, &r.arrives);
+    loop_run_once(lp, 0);
+    assert_string_equal(trace.text, "write wake ");
+    w.exec->thread_join(w.exec, t);
+    assert_int_equal(r.n_ran, 2);
+
+    conn_close(r.c);
+    loop_free(lp);
+    loop_free(r.other);
+    close(fds[1]);
+    sem_destroy(&trace.asleep);
 }
 
 /* ---- jobs ---- */
@@ -192,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_thread_runs_with_all_signals_blocked_and_is_joined),
         T(a_loop_on_a_thread_is_its_own_and_ends_when_it_is_stopped),
+        T(an_answer_goes_out_before_another_loop_is_woken),
         T(a_job_that_has_not_begun_can_be_taken_back_and_submitted_again),
         T(a_job_that_has_begun_is_not_taken_back),
         T(freeing_a_pool_runs_what_is_queued),
