@@ -79,7 +79,7 @@ static int open_dir(struct broker *b, int i, const char *path, struct datadir_id
         snprintf(err, err_size, "log.dirs: %s is named twice: name each directory once", path);
         return -EINVAL;
     }
-    int rc = datadir_open(path, b->world->io, identity, &b->dirs[i], err, err_size);
+    int rc = datadir_open(path, b->world, identity, &b->dirs[i], err, err_size);
     if (rc == 0)
         datadir_keep_reserve(b->dirs[i]);
     return rc;

@@ -95,7 +95,7 @@ static int build_map(struct clean_pass *p)
     struct record_iter iter;
     int rc = 0;
 
-    p->map = clean_map_new(map_bytes(p));
+    p->map = clean_map_new(datadir_world(p->l->dd)->random, map_bytes(p));
     p->end = p->range.end;
     record_iter_init(&iter);
     for (int i = p->range.dirty; rc == 0 && i < p->range.n; i++)

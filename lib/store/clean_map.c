@@ -12,7 +12,6 @@
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
-#include "lib/base/uuid.h"
 #include "lib/base/world.h"
 
 #define LOAD_PERCENT 80 /* with linear probing, a key that is not there then costs 13 looks */
@@ -99,16 +98,14 @@ void siphash128(const uint8_t key[16], struct slice in, uint8_t ret[16])
 
 /* ---- the map ---- */
 
-struct clean_map *clean_map_new(size_t bytes)
+struct clean_map *clean_map_new(struct random *random, size_t bytes)
 {
     struct clean_map *m = xcalloc(1, sizeof *m);
-    struct uuid u;
 
     m->n_slots = MAX(bytes / sizeof(struct slot), (size_t)2);
     m->max = MAX(m->n_slots * LOAD_PERCENT / 100, (size_t)1);
     m->slots = xcalloc(m->n_slots, sizeof *m->slots);
-    uuid_random(&random_real, &u);
-    memcpy(m->key, u.b, sizeof m->key);
+    random->fill(random, m->key, sizeof m->key);
     return m;
 }
 

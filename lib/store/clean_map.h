@@ -14,7 +14,9 @@
 #include "lib/base/slice.h"
 
 struct clean_map;
-struct clean_map *clean_map_new(size_t bytes); /* at least room for one key */
+struct random;
+/* The key of its hash is random: nobody may choose record keys that meet. At least room for one key. */
+struct clean_map *clean_map_new(struct random *random, size_t bytes);
 void clean_map_free(struct clean_map *m);      /* NULL is fine */
 /* Offsets of one key come rising. False: no room for another key; the map is as it was. */
 bool clean_map_put(struct clean_map *m, struct kstr key, int64_t offset);

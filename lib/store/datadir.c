@@ -21,7 +21,8 @@
 #define DIR_MODE 0755
 
 struct datadir {
-    const struct store_io *io; /* set once, as all but `failed` */
+    const struct world *world; /* set once, as all but `failed` */
+    const struct store_io *io; /* the world's */
     char *path;
     int fd;
     int lock_fd; /* holds the kernel's lock for as long as it is open */
@@ -144,7 +145,7 @@ static int settle_identity(struct datadir *dd, const struct datadir_identity *id
             snprintf(m->cluster_id, sizeof m->cluster_id, "%s", id->cluster_id);
         else {
             struct uuid u;
-            uuid_random(&random_real, &u);
+            uuid_random(dd->world->random, &u);
             uuid_text(&u, m->cluster_id);
         }
     }
@@ -153,7 +154,7 @@ static int settle_identity(struct datadir *dd, const struct datadir_identity *id
         change = true;
     }
     if (uuid_is_zero(&m->directory_id)) {
-        uuid_random(&random_real, &m->directory_id);
+        uuid_random(dd->world->random, &m->directory_id);
         change = true;
     }
     return change ? write_meta(dd) : 0;
@@ -222,23 +223,24 @@ static void datadir_free(struct datadir *dd)
     free(dd);
 }
 
-int datadir_open(const char *path, const struct store_io *io, struct datadir_identity *identity,
-                 struct datadir **ret, char *err, size_t err_size)
+int datadir_open(const char *path, const struct world *w, struct datadir_identity *identity, struct datadir **ret, char *err,
+                 size_t err_size)
 {
     struct datadir *dd = xcalloc(1, sizeof *dd);
 
-    dd->io = io == NULL ? &store_io_real : io;
+    dd->world = w;
+    dd->io = w->io;
     dd->path = xstrdup(path);
     dd->fd = dd->lock_fd = -1;
     dd->clean_note = -1;
     atomic_init(&dd->failed, false);
-    reserve_init(&dd->reserve, dd->io);
+    reserve_init(&dd->reserve, w);
     int rc = open_steps(dd, identity, err, err_size);
     if (rc < 0) {
         datadir_free(dd);
         return rc;
     }
-    dd->files = filecache_new(dd->io, dd->fd, filecache_default_limit());
+    dd->files = filecache_new(dd->io, dd->fd, filecache_default_limit(w->machine));
     snprintf(identity->cluster_id, sizeof identity->cluster_id, "%s", dd->meta.cluster_id);
     identity->broker_id = dd->meta.broker_id;
     *ret = dd;
@@ -288,6 +290,11 @@ int64_t datadir_clean_note(const struct datadir *dd)
 void datadir_set_clean_note(struct datadir *dd, int64_t note)
 {
     dd->clean_note = note;
+}
+
+const struct world *datadir_world(const struct datadir *dd)
+{
+    return dd->world;
 }
 
 const struct store_io *datadir_io(const struct datadir *dd)

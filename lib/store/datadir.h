@@ -12,7 +12,8 @@
 #include "lib/base/uuid.h"
 
 struct datadir;
-struct store_io; /* lib/store/io.h: all disk access; NULL = the real one */
+struct store_io;
+struct world;
 
 struct datadir_identity {
     char cluster_id[64]; /* empty: take the directory's, or make one */
@@ -21,9 +22,10 @@ struct datadir_identity {
 
 /* Creates the directory if needed, takes a kernel lock on it (-EBUSY: another daemon has it; gone with the
  * process), reads meta.properties (-ESTALE: other cluster or broker; -EBADMSG: unreadable, or missing beside
- * data; nothing is touched then), or writes it if there is nothing else yet; reads and durably removes the clean marker (S7). err gets one line that says what, where, what to do. Blocks. */
-int datadir_open(const char *path, const struct store_io *io, struct datadir_identity *identity,
-                 struct datadir **ret, char *err, size_t err_size);
+ * data; nothing is touched then), or writes it if there is nothing else yet; reads and durably removes the clean marker (S7). err gets one line that says what, where, what to do. w has a disk, and
+ * outlives the directory. Blocks. */
+int datadir_open(const char *path, const struct world *w, struct datadir_identity *identity, struct datadir **ret, char *err,
+                 size_t err_size);
 /* clean: writes the marker, fsyncs; only when every log in it was closed clean. Blocks. */
 void datadir_close(struct datadir *dd, bool clean);
 
@@ -67,6 +69,7 @@ bool datadir_has_file(const struct datadir *dd, const char *name);
 /* What the daemon found in the clean marker, or wants to find in the next one; -1 nothing. */
 int64_t datadir_clean_note(const struct datadir *dd);
 void datadir_set_clean_note(struct datadir *dd, int64_t note);
+const struct world *datadir_world(const struct datadir *dd);
 const struct store_io *datadir_io(const struct datadir *dd);
 /* Keeps some space back for emptying the disk when it is full (lib/store/reserve.h). Blocks. */
 void datadir_keep_reserve(struct datadir *dd);

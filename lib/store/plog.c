@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/uuid.h"
 #include "lib/base/world.h"
@@ -120,7 +119,7 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->identity = partition_identity(topic_id, partition);
     plog_path(l, MARK_FILE, path, sizeof path);
     l->mark = segfile_new(l->files, path);
-    uuid_random(&random_real, &by_chance);
+    uuid_random(datadir_world(dd)->random, &by_chance);
     memcpy(&l->opening, by_chance.b, sizeof l->opening);
     pthread_mutex_init(&l->slow_mu, NULL);
     pthread_mutex_init(&l->append_mu, NULL);
@@ -220,7 +219,7 @@ int plog_remove(struct plog *l)
     char doomed[NAME_MAX + 1];
     struct uuid u;
 
-    uuid_random(&random_real, &u);
+    uuid_random(datadir_world(l->dd)->random, &u);
     snprintf(doomed, sizeof doomed, "%.200s.%016" PRIx64 "-delete", l->name, get_be64(u.b));
     int rc = l->io->renameat(l->io, l->dirfd, l->name, l->dirfd, doomed);
     if (rc == 0)

@@ -167,7 +167,7 @@ static int settle_tail(struct register_journal *j, const struct register_files *
 static int take_over(struct register_journal *j, register_each_fn *each, void *each_arg)
 {
     if (uuid_is_zero(&j->id))
-        uuid_random(&random_real, &j->id);
+        uuid_random(j->world->random, &j->id);
     int rc = compact(j, each, each_arg);
     if (!is_full(rc))
         return rc;
@@ -206,7 +206,7 @@ static int open_new(struct register_journal *j, const struct datadir *dd, bool m
                  datadir_path(dd));
         return -EBADMSG;
     }
-    uuid_random(&random_real, &j->id);
+    uuid_random(j->world->random, &j->id);
     int rc = journal_make(j);
     if (rc < 0)
         snprintf(err, err_size, "cannot make %s/" REGISTERS_JOURNAL ": %s", datadir_path(dd), strerror(-rc));
@@ -226,7 +226,7 @@ int register_journal_open(struct register_journal *j, struct datadir *dd, bool m
     CLEANUP(register_files_done) struct register_files f = { 0 };
     int64_t clean = datadir_was_clean(dd) ? datadir_clean_note(dd) : REGISTERS_NOT_CLEAN;
 
-    *j = (struct register_journal){ .io = datadir_io(dd), .dirfd = datadir_fd(dd), .fd = -1 };
+    *j = (struct register_journal){ .world = datadir_world(dd), .io = datadir_io(dd), .dirfd = datadir_fd(dd), .fd = -1 };
     int rc = register_files_read(j->io, j->dirfd, clean, sink, &f, err, err_size);
     if (rc == 0)
         rc = f.have_journal ? open_found(j, &f, each, each_arg, err, err_size)

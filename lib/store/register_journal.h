@@ -13,6 +13,7 @@
 #include "lib/store/register_files.h"
 
 struct register_journal {
+    const struct world *world;
     const struct store_io *io;
     int dirfd; /* not ours */
     int fd;

@@ -5,15 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "lib/base/clock.h"
+#include "lib/store/io.h"
 
 #define RESERVE_FILE  "reserve"
 #define RESERVE_BYTES (256 * 1024)
 #define RETRY_MS      1000
 
-void reserve_init(struct reserve *r, const struct store_io *io)
+void reserve_init(struct reserve *r, const struct world *w)
 {
-    *r = (struct reserve){ .io = io, .dirfd = -1 };
+    *r = (struct reserve){ .world = w, .dirfd = -1 };
     pthread_mutex_init(&r->mu, NULL);
     atomic_init(&r->spent, false);
 }
@@ -26,7 +26,7 @@ void reserve_done(struct reserve *r)
 /* -ENOSPC, -EDQUOT: there is no room. Any other error: this file system has no such thing. */
 static int set_aside(struct reserve *r)
 {
-    const struct store_io *io = r->io;
+    const struct store_io *io = r->world->io;
     int fd = io->openat(io, r->dirfd, RESERVE_FILE, O_WRONLY | O_CREAT, 0644);
     if (fd < 0)
         return fd;
@@ -41,7 +41,7 @@ static int set_aside(struct reserve *r)
 
 static int give_up(struct reserve *r)
 {
-    const struct store_io *io = r->io;
+    const struct store_io *io = r->world->io;
     int fd = io->openat(io, r->dirfd, RESERVE_FILE, O_WRONLY, 0);
     if (fd < 0)
         return fd;
@@ -54,7 +54,7 @@ static int give_up(struct reserve *r)
 static void try_to_keep(struct reserve *r)
 {
     int rc = set_aside(r);
-    r->tried_ms = clock_mono_ms();
+    r->tried_ms = world_mono_ms(r->world);
     r->kept = rc == 0;
     atomic_store(&r->spent, rc == -ENOSPC || rc == -EDQUOT);
 }
@@ -74,7 +74,7 @@ bool reserve_spend(struct reserve *r)
     if (ret) {
         ret = give_up(r) == 0;
         r->kept = false;
-        r->tried_ms = clock_mono_ms();
+        r->tried_ms = world_mono_ms(r->world);
         atomic_store(&r->spent, true);
     }
     pthread_mutex_unlock(&r->mu);
@@ -86,7 +86,7 @@ bool reserve_is_spent(struct reserve *r)
     if (!atomic_load(&r->spent))
         return false;
     pthread_mutex_lock(&r->mu);
-    if (atomic_load(&r->spent) && clock_mono_ms() - r->tried_ms >= RETRY_MS)
+    if (atomic_load(&r->spent) && world_mono_ms(r->world) - r->tried_ms >= RETRY_MS)
         try_to_keep(r);
     pthread_mutex_unlock(&r->mu);
     return atomic_load(&r->spent);

@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/store/io.h"
+#include "lib/base/world.h"
 
 struct reserve {
-    const struct store_io *io;
+    const struct world *world;
     int dirfd; /* -1: nothing is kept back */
     pthread_mutex_t mu;
     atomic_bool spent;
@@ -24,7 +24,7 @@ struct reserve {
     int64_t tried_ms; /* when it was last tried to set it aside again */
 };
 
-void reserve_init(struct reserve *r, const struct store_io *io);
+void reserve_init(struct reserve *r, const struct world *w);
 void reserve_done(struct reserve *r);
 /* Sets it aside in this directory from now on; when there is no room for it, it counts as spent. Blocks. */
 void reserve_keep(struct reserve *r, int dirfd);

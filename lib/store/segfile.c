@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/resource.h>
 
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
@@ -73,13 +72,9 @@ void filecache_free(struct filecache *c)
     free(c);
 }
 
-int filecache_default_limit(void)
+int filecache_default_limit(const struct machine *m)
 {
-    struct rlimit r;
-
-    if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur == RLIM_INFINITY)
-        return OPEN_FILES_MAX;
-    return MAX(1, (int)MIN((rlim_t)OPEN_FILES_MAX, r.rlim_cur / 3));
+    return (int)MAX(1, MIN(OPEN_FILES_MAX, m->fd_limit(m) / 3));
 }
 
 const struct store_io *filecache_io(const struct filecache *c)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/world.h"
 #include "lib/store/io.h"
 
 struct filecache;
@@ -25,8 +26,8 @@ void filecache_set_limit(struct filecache *c, int limit);
 int filecache_open_files(struct filecache *c); /* descriptors open now */
 const struct store_io *filecache_io(const struct filecache *c);
 int filecache_dirfd(const struct filecache *c);
-/* The limit when nothing else is said: 1000, at most a third of RLIMIT_NOFILE. */
-int filecache_default_limit(void);
+/* The limit when nothing else is said: 1000, at most a third of what the process may have. */
+int filecache_default_limit(const struct machine *m);
 
 struct segfile *segfile_new(struct filecache *c, const char *path); /* one reference; nothing is opened */
 struct segfile *segfile_ref(struct segfile *f);

@@ -20,6 +20,7 @@
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/store/clean_marks.h"
 #include "lib/store/datadir.h"
 #include "lib/store/io.h"
@@ -77,6 +78,7 @@ static void ignore_dir(void *arg, const char *topic, int32_t partition, const st
 static int open_all(bool clean, char err[512])
 {
     static struct store_io io;
+    static const struct world w = { .clock = &clock_real, .random = &random_real, .machine = &machine_real, .io = &io };
     struct datadir_identity id = { .broker_id = 1 };
     struct datadir *dd;
     struct register_journal j;
@@ -85,7 +87,7 @@ static int open_all(bool clean, char err[512])
 
     io = store_io_real;
     io.fsync = io.fdatasync = no_sync;
-    int rc = datadir_open(root, &io, &id, &dd, err, 512);
+    int rc = datadir_open(root, &w, &id, &dd, err, 512);
     if (rc < 0)
         return rc;
     bool may_create = datadir_holds_data(dd) == 0 && !datadir_was_clean(dd);

@@ -19,6 +19,7 @@
 #include "lib/base/check.h"
 #include "lib/base/fsutil.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/record/build.h"
 #include "lib/store/datadir.h"
 #include "lib/store/io.h"
@@ -55,12 +56,13 @@ static int no_sync(const struct store_io *io, int fd)
 static void open_log(struct datadir **dd, struct plog **l, struct plog_recovery *rec, int *ret)
 {
     static struct store_io io;
+    static const struct world w = { .clock = &clock_real, .random = &random_real, .machine = &machine_real, .io = &io };
     struct datadir_identity id = { .broker_id = 1, .cluster_id = "fuzz" };
     char err[256];
 
     io = store_io_real;
     io.fsync = io.fdatasync = no_sync;
-    KCHECK(datadir_open(root, &io, &id, dd, err, sizeof err) == 0);
+    KCHECK(datadir_open(root, &w, &id, dd, err, sizeof err) == 0);
     *ret = plog_open(*dd, "t", 0, &topic_id, &cfg, T0, l, rec);
 }
 

@@ -28,7 +28,7 @@ struct store {
     char dir[64];
     int dirfd;
     struct loop *loop;
-    const struct store_io *io;
+    struct world world;
     struct datadir *dd;
     struct registers *r;
     bool clean;       /* whether the next closing is */
@@ -47,7 +47,7 @@ static int store_open(struct store *s)
 {
     struct datadir_identity id = { .broker_id = 1 };
 
-    assert_int_equal(datadir_open(s->dir, s->io, &id, &s->dd, s->err, sizeof s->err), 0);
+    assert_int_equal(datadir_open(s->dir, &s->world, &id, &s->dd, s->err, sizeof s->err), 0);
     int rc = registers_open_embedded(s->dd, s->may_create, s->loop, note_failed, s, &s->r, s->err, sizeof s->err);
     if (rc < 0) {
         datadir_close(s->dd, datadir_was_clean(s->dd));
@@ -79,7 +79,9 @@ static int setup(void **state)
     if (mkdtemp(s->dir) == NULL)
         return -1;
     s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    s->loop = loop_new(test_world());
+    s->world = *test_world();
+    s->world.io = &store_io_real;
+    s->loop = loop_new(&s->world);
     s->may_create = true;
     *state = s;
     return store_open(s);
@@ -679,7 +681,7 @@ static void a_failed_write_ends_the_store_and_the_clean_marker(void **state)
 
     store_close(s);
     struct faulty *f = faulty_new(s->dir);
-    s->io = faulty_io(f);
+    s->world.io = faulty_io(f);
     s->clean = true;
     assert_int_equal(store_open(s), 0);
     assert_int_equal(create(s, "/a", "one"), 0);
@@ -692,7 +694,7 @@ static void a_failed_write_ends_the_store_and_the_clean_marker(void **state)
     assert_int_equal(atomic_load(&s->failed), EIO);
     assert_true(datadir_failed(s->dd));
     store_close(s);
-    s->io = NULL;
+    s->world.io = &store_io_real;
     s->clean = false;
     faulty_free(f);
     assert_int_equal(faccessat(s->dirfd, "clean-shutdown", F_OK, 0), -1);

@@ -16,6 +16,7 @@
 
 #include "lib/base/fsutil.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/record/build.h"
 #include "lib/store/datadir_int.h"
 #include "lib/store/plog.h"
@@ -25,7 +26,8 @@
 
 struct fixture {
     char path[64];
-    const struct store_io *io;
+    const struct store_io *io; /* NULL: the real one */
+    struct world world;        /* with that disk */
     struct datadir *dd;
     struct plog *l;
     struct plog_config cfg;
@@ -56,11 +58,22 @@ static inline int fixture_setup(void **state)
     return 0;
 }
 
+static inline const struct world *world_of(struct fixture *f)
+{
+    f->world = (struct world){
+        .clock = &clock_real,
+        .random = &random_real,
+        .machine = &machine_real,
+        .io = f->io == NULL ? &store_io_real : f->io,
+    };
+    return &f->world;
+}
+
 static inline void must_open_dir(struct fixture *f)
 {
     struct datadir_identity id = { .broker_id = 1 };
     char err[256] = "";
-    int rc = datadir_open(f->path, f->io, &id, &f->dd, err, sizeof err);
+    int rc = datadir_open(f->path, world_of(f), &id, &f->dd, err, sizeof err);
     if (rc < 0)
         fail_msg("datadir_open: %d %s", rc, err);
 }

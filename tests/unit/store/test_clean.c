@@ -773,7 +773,7 @@ static void siphash_is_siphash(void **state)
 static void the_map_keeps_the_newest_and_says_when_it_is_full(void **state)
 {
     (void)state;
-    struct clean_map *m = clean_map_new(24 * 10);
+    struct clean_map *m = clean_map_new(&random_real, 24 * 10);
     char key[16];
 
     for (int i = 0; i < 8; i++) {

@@ -95,7 +95,7 @@ static int open_noting(struct fixture *f)
     struct datadir_identity id = { .broker_id = 1 };
     char err[256];
 
-    if (datadir_open(f->path, f->io, &id, &f->dd, err, sizeof err) < 0)
+    if (datadir_open(f->path, world_of(f), &id, &f->dd, err, sizeof err) < 0)
         return -1;
     return plog_open(f->dd, "orders", 0, &f->topic_id, &f->cfg, f->now_ms, &f->l, &f->rec) < 0 ? -1 : 0;
 }

@@ -12,13 +12,13 @@
 /* What a pass leaves: 20 batches of one record, each under 100 bytes. */
 #define SIZE_MAX_BYTES 60000
 
-struct world {
+struct crowd {
     struct fixture *f;
     atomic_bool over;
     atomic_int wrong, passes;
 };
 
-static void wrong(struct world *w, int line)
+static void wrong(struct crowd *w, int line)
 {
     if (atomic_fetch_add(&w->wrong, 1) == 0)
         print_error("wrong at line %d\n", line);
@@ -26,7 +26,7 @@ static void wrong(struct world *w, int line)
 
 static void *append_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     for (int i = 0; i < APPENDS; i++) {
         char text[64];
         snprintf(text, sizeof text, "k%d=%d", i % KEYS, i);
@@ -40,7 +40,7 @@ static void *append_loop(void *arg)
 }
 
 /* Each record says what its offset is. */
-static void check_batch(struct world *w, struct record_iter *it, struct slice batch)
+static void check_batch(struct crowd *w, struct record_iter *it, struct slice batch)
 {
     struct record r;
     char value[32];
@@ -54,7 +54,7 @@ static void check_batch(struct world *w, struct record_iter *it, struct slice ba
     }
 }
 
-static void read_one(struct world *w, struct record_iter *it, int64_t offset, int64_t limit)
+static void read_one(struct crowd *w, struct record_iter *it, int64_t offset, int64_t limit)
 {
     struct plog_span s;
     uint8_t bytes[65536];
@@ -79,7 +79,7 @@ static void read_one(struct world *w, struct record_iter *it, int64_t offset, in
 }
 
 /* Positions move up while they are asked for, never down. */
-static void ask_text(struct world *w, int64_t offset)
+static void ask_text(struct crowd *w, int64_t offset)
 {
     int64_t before, after, base, pos;
     if (plog_text_of_offset(w->f->l, offset, &before) < 0 ||
@@ -96,7 +96,7 @@ static void ask_text(struct world *w, int64_t offset)
 
 static void *read_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     struct record_iter it;
     uint32_t seed = 5;
 
@@ -118,7 +118,7 @@ static void *read_loop(void *arg)
 
 static void *flush_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     while (!atomic_load(&w->over)) {
         int64_t end = ends_of(w->f).end_offset;
         if (flush(w->f) < 0 || ends_of(w->f).flushed_offset < end)
@@ -130,7 +130,7 @@ static void *flush_loop(void *arg)
 
 static void *clean_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     struct clean_result r = { 0 };
 
     while (!atomic_load(&w->over)) {
@@ -146,7 +146,7 @@ static void *clean_loop(void *arg)
 static void cleaning_disturbs_nobody(void **state)
 {
     struct fixture *f = *state;
-    struct world w = { .f = f };
+    struct crowd w = { .f = f };
     void *(*const loops[])(void *) = { append_loop, read_loop, read_loop, flush_loop, clean_loop };
     pthread_t t[ARRAY_LEN(loops)];
 

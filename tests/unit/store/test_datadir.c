@@ -2,11 +2,11 @@
 /* A data directory: lock, identity, clean marker, what is in it. */
 #include "storetest.h"
 
-static int try_open(const char *path, const char *cluster, int32_t broker, struct datadir **ret, char *err)
+static int try_open(struct fixture *f, const char *cluster, int32_t broker, struct datadir **ret, char *err)
 {
     struct datadir_identity id = { .broker_id = broker };
     snprintf(id.cluster_id, sizeof id.cluster_id, "%s", cluster);
-    return datadir_open(path, NULL, &id, ret, err, 256);
+    return datadir_open(f->path, world_of(f), &id, ret, err, 256);
 }
 
 /* Case C26. */
@@ -17,10 +17,10 @@ static void a_second_opening_is_refused_and_names_the_directory(void **state)
     char err[256];
 
     must_open_dir(f);
-    assert_int_equal(try_open(f->path, "", 1, &other, err), -EBUSY);
+    assert_int_equal(try_open(f, "", 1, &other, err), -EBUSY);
     assert_non_null(strstr(err, f->path));
     datadir_close(f->dd, false);
-    assert_int_equal(try_open(f->path, "", 1, &f->dd, err), 0);
+    assert_int_equal(try_open(f, "", 1, &f->dd, err), 0);
 }
 
 static void another_cluster_or_broker_is_refused_and_touches_nothing(void **state)
@@ -29,14 +29,14 @@ static void another_cluster_or_broker_is_refused_and_touches_nothing(void **stat
     struct datadir *other;
     char err[256];
 
-    assert_int_equal(try_open(f->path, "one", 1, &f->dd, err), 0);
+    assert_int_equal(try_open(f, "one", 1, &f->dd, err), 0);
     struct uuid id = *datadir_id(f->dd);
     datadir_close(f->dd, true);
-    assert_int_equal(try_open(f->path, "two", 1, &other, err), -ESTALE);
+    assert_int_equal(try_open(f, "two", 1, &other, err), -ESTALE);
     assert_non_null(strstr(err, "cluster one"));
-    assert_int_equal(try_open(f->path, "one", 2, &other, err), -ESTALE);
+    assert_int_equal(try_open(f, "one", 2, &other, err), -ESTALE);
     assert_non_null(strstr(err, "broker 1"));
-    assert_int_equal(try_open(f->path, "", -1, &f->dd, err), 0);
+    assert_int_equal(try_open(f, "", -1, &f->dd, err), 0);
     assert_true(uuid_eq(&id, datadir_id(f->dd)));
     assert_true(datadir_was_clean(f->dd));
 }
@@ -47,10 +47,10 @@ static void the_identity_is_made_once_and_kept(void **state)
     struct datadir_identity a = { .broker_id = 7 }, b = { .broker_id = -1 };
     char err[256];
 
-    assert_int_equal(datadir_open(f->path, NULL, &a, &f->dd, err, sizeof err), 0);
+    assert_int_equal(datadir_open(f->path, world_of(f), &a, &f->dd, err, sizeof err), 0);
     assert_int_equal(strlen(a.cluster_id), UUID_TEXT_LEN);
     datadir_close(f->dd, false);
-    assert_int_equal(datadir_open(f->path, NULL, &b, &f->dd, err, sizeof err), 0);
+    assert_int_equal(datadir_open(f->path, world_of(f), &b, &f->dd, err, sizeof err), 0);
     assert_string_equal(a.cluster_id, b.cluster_id);
     assert_int_equal(b.broker_id, 7);
 }
@@ -100,7 +100,7 @@ static void assert_refused(struct fixture *f, const char *text, const char *why)
 
     snprintf(path, sizeof path, "%s/meta.properties", f->path);
     struct datadir_identity id = { .broker_id = 1 };
-    assert_int_equal(datadir_open(f->path, NULL, &id, &dd, err, sizeof err), -EBADMSG);
+    assert_int_equal(datadir_open(f->path, world_of(f), &id, &dd, err, sizeof err), -EBADMSG);
     assert_non_null(strstr(err, why));
     assert_non_null(strstr(err, path));
     if (text == NULL) {
@@ -139,7 +139,7 @@ static void an_identity_that_cannot_be_read_is_refused_untouched(void **state)
     assert_int_equal(mkdir(path, 0755), 0); /* it cannot be read */
     struct datadir_identity id = { .broker_id = 1 };
     char err[512];
-    assert_int_equal(datadir_open(f->path, NULL, &id, &f->dd, err, sizeof err), -EBADMSG);
+    assert_int_equal(datadir_open(f->path, world_of(f), &id, &f->dd, err, sizeof err), -EBADMSG);
     f->dd = NULL;
     assert_int_equal(rmdir(path), 0);
 

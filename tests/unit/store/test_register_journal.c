@@ -67,7 +67,7 @@ static int open_journal(struct fixture *f, struct register_journal *j, struct mo
     struct register_sink sink = { .arg = m, .put = model_put, .drop = model_drop };
 
     *m = (struct model){ .k = -1 };
-    int rc = datadir_open(f->path, f->io, &id, &f->dd, err, 512);
+    int rc = datadir_open(f->path, world_of(f), &id, &f->dd, err, 512);
     if (rc < 0)
         return rc;
     rc = register_journal_open(j, f->dd, datadir_holds_data(f->dd) == 0, &sink, model_each, m, err, 512);

@@ -10,7 +10,7 @@
 #define APPENDS 3000
 #define RECORD  200
 
-struct world {
+struct crowd {
     struct fixture *f;
     atomic_bool over;
     atomic_int wrong;
@@ -18,7 +18,7 @@ struct world {
 
 static void *append_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     for (int i = 0; i < APPENDS; i++) {
         struct plog_appended a = append_n(w->f, 2, RECORD);
         if (a.err != KERR_NONE || a.base_offset != 2 * i)
@@ -31,7 +31,7 @@ static void *append_loop(void *arg)
     return NULL;
 }
 
-static void read_one(struct world *w, int64_t offset, int64_t limit)
+static void read_one(struct crowd *w, int64_t offset, int64_t limit)
 {
     struct plog_span s;
     uint8_t bytes[65536];
@@ -58,7 +58,7 @@ static void read_one(struct world *w, int64_t offset, int64_t limit)
     plog_span_release(&s);
 }
 
-static void ask_text(struct world *w, int64_t offset)
+static void ask_text(struct crowd *w, int64_t offset)
 {
     int64_t text, base, pos;
     if (plog_text_of_offset(w->f->l, offset, &text) < 0)
@@ -72,7 +72,7 @@ static void ask_text(struct world *w, int64_t offset)
 
 static void *read_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     uint32_t seed = 11;
     while (!atomic_load(&w->over)) {
         struct plog_ends e = ends_of(w->f);
@@ -91,7 +91,7 @@ static void *read_loop(void *arg)
 
 static void *flush_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     while (!atomic_load(&w->over)) {
         int64_t end = ends_of(w->f).end_offset;
         if (flush(w->f) < 0 || ends_of(w->f).flushed_offset < end)
@@ -102,7 +102,7 @@ static void *flush_loop(void *arg)
 
 static void *upkeep_loop(void *arg)
 {
-    struct world *w = arg;
+    struct crowd *w = arg;
     while (!atomic_load(&w->over)) {
         int64_t hw = ends_of(w->f).flushed_offset;
         if (plog_retain(w->f->l, hw, T0) < 0 || plog_checkpoint(w->f->l, hw, true) < 0)
@@ -115,7 +115,7 @@ static void *upkeep_loop(void *arg)
 static void all_at_once_is_as_good_as_one_after_the_other(void **state)
 {
     struct fixture *f = *state;
-    struct world w = { .f = f };
+    struct crowd w = { .f = f };
     void *(*const loops[])(void *) = { append_loop, read_loop, read_loop, flush_loop, upkeep_loop };
     pthread_t t[ARRAY_LEN(loops)];
 
