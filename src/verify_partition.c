@@ -104,6 +104,8 @@ static void topic_id_check(struct verify *v, const char *dir, struct uuid *ret)
     *ret = (struct uuid){ 0 };
     if (rc == 0)
         verify_report(v, FINDING_ERROR, path, -1, "it is missing");
+    else if (rc == 1 && b.n > SMALL_FILE_MAX)
+        verify_report(v, FINDING_ERROR, path, -1, "it has %zu bytes: klogd takes it for damaged", b.n);
     else if (rc == 1 && (rc = partition_metadata_decode(slice_of(b.p, b.n), ret)) < 0)
         verify_report(v, FINDING_ERROR, path, -1, "%s",
                       rc == -EPROTO ? "it is of another version" : "it holds no topic id, or its checksum is wrong");
@@ -186,30 +188,38 @@ static void mark_end_check(struct verify *v, const char *dir, const struct flush
                       "offsets below %" PRId64 " were on disk, but the log ends at %" PRId64, m->offset, end);
 }
 
-static void snapshots_check(struct verify *v, const char *dir, int64_t end)
+/* Calls check for each file of this suffix, rising; end: of the log. */
+static void each_named(struct verify *v, const char *dir, const char *suffix, int64_t end,
+                       void (*check)(struct verify *v, const char *path, int64_t offset, int64_t end, void *arg), void *arg)
 {
-    struct offsets snapshots;
+    struct offsets found;
 
-    if (offsets_list(dir, ".producers", &snapshots) < 0)
+    if (offsets_list(dir, suffix, &found) < 0)
         return;
-    for (size_t i = 0; i < snapshots.n; i++) {
-        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 ".producers", dir, snapshots.v[i]);
-        CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
-        struct producers ps = { 0 };
-        int64_t offset;
-        uint32_t identity;
-        if (small_read(v, path, &b) != 1)
-            continue;
-        if (!producers_decode(slice_of(b.p, b.n), &ps, &offset, &identity))
-            verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
-        else if (identity != 0 && v->identity != 0 && identity != v->identity)
-            verify_report(v, FINDING_ERROR, path, -1, "it is another partition's");
-        else if (offset != snapshots.v[i] || offset > end)
-            verify_report(v, FINDING_ERROR, path, -1, "it is of offset %" PRId64 ", the log ends at %" PRId64,
-                          offset, end);
-        producers_clear(&ps);
+    for (size_t i = 0; i < found.n; i++) {
+        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 "%s", dir, found.v[i], suffix);
+        check(v, path, found.v[i], end, arg);
     }
-    free(snapshots.v);
+    free(found.v);
+}
+
+static void snapshot_check(struct verify *v, const char *path, int64_t of, int64_t end, void *arg)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct producers ps = { 0 };
+    int64_t offset;
+    uint32_t identity;
+
+    (void)arg;
+    if (small_read(v, path, &b) != 1)
+        return;
+    if (!producers_decode(slice_of(b.p, b.n), &ps, &offset, &identity))
+        verify_report(v, FINDING_ERROR, path, -1, "it is damaged");
+    else if (identity != 0 && v->identity != 0 && identity != v->identity)
+        verify_report(v, FINDING_ERROR, path, -1, "it is another partition's");
+    else if (offset != of || offset > end)
+        verify_report(v, FINDING_ERROR, path, -1, "it is of offset %" PRId64 ", the log ends at %" PRId64, offset, end);
+    producers_clear(&ps);
 }
 
 /* ---- segments ---- */
@@ -300,25 +310,17 @@ static const char *start_problem(const struct verify *v, const char *path, int64
     return is_anothers(v, m.identity) ? "it is another partition's" : NULL;
 }
 
-/* A start that finds one behind the log's end takes it for damage. */
-static void starts_check(struct verify *v, const char *dir, int64_t end)
+/* A start that finds one behind the log's end takes it for damage. sealed: a smaller one says whose it is. */
+static void start_check(struct verify *v, const char *path, int64_t start, int64_t end, void *sealed_)
 {
-    struct offsets starts;
-    bool sealed = false;
+    bool *sealed = sealed_, bare;
+    const char *problem = start_problem(v, path, start, *sealed, &bare);
 
-    if (offsets_list(dir, START_SUFFIX, &starts) < 0)
-        return;
-    for (size_t i = 0; i < starts.n; i++) {
-        CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 START_SUFFIX, dir, starts.v[i]);
-        bool bare;
-        const char *problem = start_problem(v, path, starts.v[i], sealed, &bare);
-        sealed |= problem == NULL && !bare;
-        if (problem != NULL)
-            verify_report(v, FINDING_ERROR, path, -1, "%s", problem);
-        else if (starts.v[i] > end)
-            verify_report(v, FINDING_ERROR, path, -1, "the log ends before it, at %" PRId64, end);
-    }
-    free(starts.v);
+    *sealed |= problem == NULL && !bare;
+    if (problem != NULL)
+        verify_report(v, FINDING_ERROR, path, -1, "%s", problem);
+    else if (start > end)
+        verify_report(v, FINDING_ERROR, path, -1, "the log ends before it, at %" PRId64, end);
 }
 
 /* Files that stand beside a segment that is not there. */
@@ -366,8 +368,8 @@ void verify_partition(struct verify *v, struct verify_dir *d)
     int64_t end = segments_check(v, dir, &logs, &epochs);
     checkpoint_check(v, dir, logs.v[0], end);
     mark_end_check(v, dir, &mark, end);
-    snapshots_check(v, dir, end);
-    starts_check(v, dir, end);
+    each_named(v, dir, ".producers", end, snapshot_check, NULL);
+    each_named(v, dir, START_SUFFIX, end, start_check, &(bool){ false });
     orphans_check(v, dir, &logs);
     d->end_offset = end;
     d->epoch = epochs_latest(&epochs);

@@ -46,6 +46,9 @@ while [ "${id:at:1}" = "${id:at+1:1}" ]; do at=$((at + 1)); done # two character
 sed -i "s/^topic_id: .*/topic_id: ${id:0:at}${id:at+1:1}${id:at:1}${id:at+2}/" "$D/aa-0/partition.metadata"
 says "a changed topic id" 1 'aa-0/partition.metadata: it holds no topic id, or its checksum is wrong'
 back
+truncate -s 70000 "$D/aa-0/partition.metadata"
+says "zeros behind a topic id" 1 'aa-0/partition.metadata: it has 70000 bytes: klogd takes it for damaged'
+back
 : >"$D/aa-0/00000000000000000200.start"
 says "a start beyond the end" 1 '200.start: the log ends before it, at 100'
 back
