@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuse/dir.h"
-#include "fuse/file.h"
-#include "fuse/groups.h"
-#include "fuse/mount.h"
-#include "fuse/pfile_read.h"
-#include "fuse/pfile_write.h"
+#include "fuse/base/mount.h"
+#include "fuse/cluster/groups.h"
+#include "fuse/file/pfile_read.h"
+#include "fuse/file/pfile_write.h"
+#include "fuse/tree/dir.h"
+#include "fuse/tree/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 

@@ -3,8 +3,8 @@
 #ifndef KLOG_FUSE_ADMIN_H
 #define KLOG_FUSE_ADMIN_H
 
-#include "fuse/fuse_api.h"
-#include "fuse/node.h"
+#include "fuse/base/fuse_api.h"
+#include "fuse/tree/node.h"
 
 /* mkdir: a topic; in .groups a group. Answers with its entry. */
 void admin_mkdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);

@@ -4,47 +4,60 @@ noinst_LIBRARIES += %D%/libklogfs.a
 %C%_libklogfs_a_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE_CFLAGS)
 LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
 
-# pure
-%C%_libklogfs_a_SOURCES = %D%/view.c %D%/view.h
-%C%_libklogfs_a_SOURCES += %D%/lines.c %D%/lines.h
-%C%_libklogfs_a_SOURCES += %D%/text.c %D%/text.h
-%C%_libklogfs_a_SOURCES += %D%/options.c %D%/options.h
+# pure: built and tested without libfuse3, too
+%C%_libklogfs_a_SOURCES = %D%/base/options.c %D%/base/options.h
+%C%_libklogfs_a_SOURCES += %D%/text/lines.c %D%/text/lines.h
+%C%_libklogfs_a_SOURCES += %D%/text/text.c %D%/text/text.h
+%C%_libklogfs_a_SOURCES += %D%/tree/view.c %D%/tree/view.h
 
 if HAVE_FUSE
-# the tree
-%C%_libklogfs_a_SOURCES += %D%/fuse_api.h %D%/mount.h
-%C%_libklogfs_a_SOURCES += %D%/request.c %D%/request.h
-%C%_libklogfs_a_SOURCES += %D%/node.c %D%/node.h
-%C%_libklogfs_a_SOURCES += %D%/topics.c %D%/topics.h %D%/limits.c
-%C%_libklogfs_a_SOURCES += %D%/dir.c %D%/dir.h %D%/dir_attr.c %D%/lookup.c
+# base: the mount, its requests, the time-out
+%C%_libklogfs_a_SOURCES += %D%/base/fuse_api.h %D%/base/mount.h
+%C%_libklogfs_a_SOURCES += %D%/base/missed.c
+%C%_libklogfs_a_SOURCES += %D%/base/request.c %D%/base/request.h
+
+# cluster: what brokers are asked of topics, groups and disks
+%C%_libklogfs_a_SOURCES += %D%/cluster/groups.c %D%/cluster/groups.h
+%C%_libklogfs_a_SOURCES += %D%/cluster/statfs.c %D%/cluster/statfs.h
+%C%_libklogfs_a_SOURCES += %D%/cluster/topics.c %D%/cluster/topics.h %D%/cluster/limits.c
+
+# partition: its ends, its text, its news
+%C%_libklogfs_a_SOURCES += %D%/partition/ends.c %D%/partition/ends_check.c
+%C%_libklogfs_a_SOURCES += %D%/partition/fetch.c
+%C%_libklogfs_a_SOURCES += %D%/partition/pfile.c %D%/partition/pfile.h
+%C%_libklogfs_a_SOURCES += %D%/partition/poke.c %D%/partition/poke.h
+%C%_libklogfs_a_SOURCES += %D%/partition/ptext.c %D%/partition/ptext.h
+%C%_libklogfs_a_SOURCES += %D%/partition/stat_call.c %D%/partition/stat_call.h
+%C%_libklogfs_a_SOURCES += %D%/partition/watch.c %D%/partition/watch.h
+
+# tree: nodes, names, open files
+%C%_libklogfs_a_SOURCES += %D%/tree/dir.c %D%/tree/dir.h %D%/tree/dir_attr.c %D%/tree/lookup.c
+%C%_libklogfs_a_SOURCES += %D%/tree/file.c %D%/tree/file.h
+%C%_libklogfs_a_SOURCES += %D%/tree/node.c %D%/tree/node.h
+%C%_libklogfs_a_SOURCES += %D%/tree/poll_op.c %D%/tree/poll_op.h
+
+# file: partitions as files that are read, followed and appended to
+%C%_libklogfs_a_SOURCES += %D%/file/pfile_attr.c %D%/file/pfile_attr.h
+%C%_libklogfs_a_SOURCES += %D%/file/pfile_read.c %D%/file/pfile_read.h
+%C%_libklogfs_a_SOURCES += %D%/file/pfile_write.c %D%/file/pfile_write.h
+%C%_libklogfs_a_SOURCES += %D%/file/stream.c %D%/file/stream.h
+
+# page: small texts that are made when somebody looks
+%C%_libklogfs_a_SOURCES += %D%/page/config_file.c
+%C%_libklogfs_a_SOURCES += %D%/page/page.c %D%/page/page.h
+%C%_libklogfs_a_SOURCES += %D%/page/status_file.c
+%C%_libklogfs_a_SOURCES += %D%/page/xattr.c %D%/page/xattr.h
+
+# group: what is read as a group, and the groups themselves
+%C%_libklogfs_a_SOURCES += %D%/group/group_admin.c
+%C%_libklogfs_a_SOURCES += %D%/group/group_status.c
+%C%_libklogfs_a_SOURCES += %D%/group/position_file.c
+%C%_libklogfs_a_SOURCES += %D%/group/reader.c %D%/group/reader.h %D%/group/reader_part.c %D%/group/reader_member.c
+%C%_libklogfs_a_SOURCES += %D%/group/reader_open.c %D%/group/reader_poll.c
+
+# all of them together
 %C%_libklogfs_a_SOURCES += %D%/admin.c %D%/admin.h
-
-# files
-%C%_libklogfs_a_SOURCES += %D%/file.c %D%/file.h
-%C%_libklogfs_a_SOURCES += %D%/pfile.c %D%/pfile.h
-%C%_libklogfs_a_SOURCES += %D%/ptext.c %D%/ptext.h
-%C%_libklogfs_a_SOURCES += %D%/pfile_attr.c %D%/pfile_attr.h
-%C%_libklogfs_a_SOURCES += %D%/pfile_read.c %D%/pfile_read.h
-%C%_libklogfs_a_SOURCES += %D%/pfile_write.c %D%/pfile_write.h
-%C%_libklogfs_a_SOURCES += %D%/ends.c %D%/ends_check.c %D%/stat_call.c %D%/stat_call.h
-%C%_libklogfs_a_SOURCES += %D%/fetch.c
-%C%_libklogfs_a_SOURCES += %D%/stream.c %D%/stream.h
-%C%_libklogfs_a_SOURCES += %D%/poll_op.c %D%/poll_op.h
-%C%_libklogfs_a_SOURCES += %D%/watch.c %D%/watch.h
-%C%_libklogfs_a_SOURCES += %D%/poke.c %D%/poke.h
-%C%_libklogfs_a_SOURCES += %D%/page.c %D%/page.h
-%C%_libklogfs_a_SOURCES += %D%/config_file.c
-%C%_libklogfs_a_SOURCES += %D%/status_file.c
-%C%_libklogfs_a_SOURCES += %D%/groups.c %D%/groups.h %D%/group_admin.c
-%C%_libklogfs_a_SOURCES += %D%/reader.c %D%/reader.h %D%/reader_part.c %D%/reader_member.c
-%C%_libklogfs_a_SOURCES += %D%/reader_open.c %D%/reader_poll.c
-%C%_libklogfs_a_SOURCES += %D%/position_file.c %D%/group_status.c
-%C%_libklogfs_a_SOURCES += %D%/xattr.c %D%/xattr.h
-%C%_libklogfs_a_SOURCES += %D%/statfs.c %D%/statfs.h
-
-# the mount
 %C%_libklogfs_a_SOURCES += %D%/ops.c %D%/ops.h
-%C%_libklogfs_a_SOURCES += %D%/missed.c
 %C%_libklogfs_a_SOURCES += %D%/session.c %D%/session.h
 %C%_libklogfs_a_SOURCES += %D%/stale.c %D%/stale.h
 

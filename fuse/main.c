@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fuse/options.h"
+#include "fuse/base/options.h"
 #include "fuse/session.h"
 #include "fuse/stale.h"
 #include "lib/base/fsutil.h"

@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #include "fuse/admin.h"
-#include "fuse/dir.h"
-#include "fuse/file.h"
-#include "fuse/mount.h"
-#include "fuse/pfile_attr.h"
-#include "fuse/pfile_read.h"
-#include "fuse/poke.h"
-#include "fuse/statfs.h"
-#include "fuse/xattr.h"
+#include "fuse/base/mount.h"
+#include "fuse/cluster/statfs.h"
+#include "fuse/file/pfile_attr.h"
+#include "fuse/file/pfile_read.h"
+#include "fuse/page/xattr.h"
+#include "fuse/partition/poke.h"
+#include "fuse/tree/dir.h"
+#include "fuse/tree/file.h"
 #include "lib/base/mem.h"
 
 /* The kernel takes appends of this size in one request. */

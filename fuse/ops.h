@@ -3,7 +3,7 @@
 #ifndef KLOG_FUSE_OPS_H
 #define KLOG_FUSE_OPS_H
 
-#include "fuse/fuse_api.h"
+#include "fuse/base/fuse_api.h"
 
 extern const struct fuse_lowlevel_ops klogfs_ops;
 

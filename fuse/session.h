@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "fuse/mount.h"
+#include "fuse/base/mount.h"
 
 /* Reaches a broker and mounts. 0, or -errno and one line of reason. On failure nothing stays behind. */
 int session_start(struct mount *m, const struct options *opt, char *err, size_t err_size);

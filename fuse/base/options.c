@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * klogfs HOST:PORT[,HOST:PORT...] MOUNTPOINT [-o ...] [-f] [-d], and the same under the name mount.klogfs as
+ * mount(8) calls it. The -o options are a configuration table, so an unknown one is refused with the nearest
+ * name.
+ */
+#include "fuse/base/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/conf.h"
+#include "lib/base/mem.h"
+
+#define FIELD(name)  offsetof(struct options, name)
+#define DEFAULT_PORT "9092"
+
+static const char *const acks_choices[] = { "all", "1", "0", NULL };
+static const int16_t acks_values[] = { -1, 1, 0 };
+static const char *const codec_choices[] = { "none", "gzip", "snappy", "lz4", "zstd", NULL };
+
+static const struct conf_key keys[] = {
+    { "ro", CONF_BOOL, "false", 0, 0, NULL, FIELD(ro), "no appends, no changes", false },
+    { "allow_other", CONF_BOOL, "false", 0, 0, NULL, FIELD(allow_other),
+      "other users may use the mount, as the file modes allow", false },
+    { "uid", CONF_INT, "-1", -1, INT32_MAX, NULL, FIELD(uid), "owner of everything; -1: who mounts", false },
+    { "gid", CONF_INT, "-1", -1, INT32_MAX, NULL, FIELD(gid), "group of everything; -1: of who mounts",
+      false },
+    { "umask", CONF_STRING, "022", 0, 0, NULL, FIELD(umask_text), "mode bits to take away, octal", false },
+    { "async", CONF_BOOL, "false", 0, 0, NULL, FIELD(async),
+      "write() does not wait for the broker; errors show at the next write, close or fsync", false },
+    { "acks", CONF_ENUM, "all", 0, 0, acks_choices, FIELD(acks), "who must have a record: all, 1, 0", false },
+    { "compression", CONF_ENUM, "none", 0, 0, codec_choices, FIELD(compression), "of appended batches",
+      false },
+    { "timeout", CONF_DOUBLE, "10", 0.1, 86400, NULL, FIELD(timeout_s), "seconds any operation may take",
+      false },
+    { "session", CONF_DOUBLE, "45", 1, 86400, NULL, FIELD(session_s),
+      "as/G/all: seconds until a mount that is not heard of loses its partitions", false },
+    { "linger", CONF_INT, "5", 0, 60000, NULL, FIELD(linger_ms), "async: ms a batch waits for more", false },
+    { "batch.size", CONF_INT, "1048576", 1024, 16777216, NULL, FIELD(batch_size_bytes),
+      "async: bytes a batch", false },
+    { "delete", CONF_BOOL, "false", 0, 0, NULL, FIELD(delete_topics), "rmdir of a topic deletes it", false },
+};
+static const struct conf_table table = { keys, ARRAY_LEN(keys), "mount" };
+
+/* What the kernel judges itself, and what only mount(8), fstab and systemd read. */
+static const char *const kernel_words[] = { "nosuid", "suid", "nodev",   "dev",
+                                            "noexec", "exec", "noatime", "atime" };
+static const char *const ignored_words[] = { "rw",     "defaults", "auto",       "noauto",
+                                             "nofail", "_netdev",  "user",       "nouser",
+                                             "users",  "relatime", "norelatime", "nodiratime" };
+
+static bool word_in(const char *word, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(word, list[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int options_set_word(struct options *o, char *word, char *err, size_t err_size)
+{
+    if (*word == '\0' || word_in(word, ignored_words, ARRAY_LEN(ignored_words)) ||
+        strncmp(word, "x-", 2) == 0 || strncmp(word, "comment=", 8) == 0)
+        return 0;
+    if (word_in(word, kernel_words, ARRAY_LEN(kernel_words))) {
+        bytebuf_printf(&o->kernel_options, ",%s", word);
+        return 0;
+    }
+    if (strcmp(word, "sync") == 0) {
+        o->async = false;
+        return 0;
+    }
+    char *value = strchr(word, '=');
+    if (value != NULL)
+        *value++ = '\0';
+    const struct conf_key *k = conf_find(&table, word);
+    if (value == NULL && k != NULL && k->type != CONF_BOOL) {
+        snprintf(err, err_size, "option \"%s\" needs a value: %s=...", word, word);
+        return -EINVAL;
+    }
+    return conf_set(&table, o, word, value == NULL ? "true" : value, err, err_size);
+}
+
+static int options_set_list(struct options *o, const char *list, char *err, size_t err_size)
+{
+    CLEANUP(freep) char *copy = xstrdup(list);
+    char *rest = copy, *word;
+    int rc = 0;
+    while (rc == 0 && (word = strsep(&rest, ",")) != NULL)
+        rc = options_set_word(o, word, err, err_size);
+    return rc;
+}
+
+static int options_work_out(struct options *o, char *err, size_t err_size)
+{
+    char *end;
+    o->umask = (unsigned)strtoul(o->umask_text, &end, 8);
+    if (*end != '\0' || end == o->umask_text || o->umask > 0777) {
+        snprintf(err, err_size, "umask=%s is not an octal mode", o->umask_text);
+        return -EINVAL;
+    }
+    if (o->uid < 0)
+        o->uid = (int32_t)getuid();
+    if (o->gid < 0)
+        o->gid = (int32_t)getgid();
+    o->timeout_ms = (int64_t)(o->timeout_s * 1000);
+    o->session_timeout_ms = (int32_t)(o->session_s * 1000);
+    o->required_acks = acks_values[o->acks];
+    return 0;
+}
+
+/* "host" means the default port; mount(8) may have put "klogfs#" in front (fstab's old form for FUSE). */
+static char *brokers_with_ports(const char *text)
+{
+    struct bytebuf b = { 0 };
+    CLEANUP(freep) char *copy = xstrdup(text);
+    char *rest = copy, *host;
+    while ((host = strsep(&rest, ",")) != NULL) {
+        if (*host == '\0')
+            continue;
+        const char *after_v6 = strchr(host, ']');
+        bool has_port = strchr(after_v6 != NULL ? after_v6 : host, ':') != NULL;
+        bytebuf_printf(&b, "%s%s%s", b.n > 0 ? "," : "", host, has_port ? "" : ":" DEFAULT_PORT);
+    }
+    char *ret = xstrdup(bytebuf_cstr(&b));
+    bytebuf_done(&b);
+    return ret;
+}
+
+/* Absolute, without links; NULL and errno. The last part may be a dead mount, which answers nothing but
+ * ENOTCONN. */
+static char *mountpoint_resolve(const char *path)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real) != NULL)
+        return xstrdup(real);
+    if (errno != ENOTCONN)
+        return NULL;
+    CLEANUP(freep) char *parent = xstrdup(path);
+    CLEANUP(freep) char *name = xstrdup(path);
+    if (realpath(dirname(parent), real) == NULL)
+        return NULL;
+    return xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, basename(name));
+}
+
+static int options_set_places(struct options *o, int n, char **words, char *err, size_t err_size)
+{
+    if (n != 2) {
+        snprintf(err, err_size,
+                 "%s; usage: klogfs HOST:PORT[,HOST:PORT...] MOUNTPOINT [-o OPTIONS] [-f] [-d]",
+                 n < 2 ? "the brokers and the mount point are needed" : "too many arguments");
+        return -EINVAL;
+    }
+    o->brokers = brokers_with_ports(words[0]);
+    if (o->brokers[0] == '\0') {
+        snprintf(err, err_size, "\"%s\" names no broker; give HOST:PORT", words[0]);
+        return -EINVAL;
+    }
+    o->mountpoint = mountpoint_resolve(words[1]);
+    if (o->mountpoint == NULL) {
+        snprintf(err, err_size, "mount point %s: %s", words[1], strerror(errno));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+enum options_result options_parse(int argc, char **argv, struct options *ret, char *err, size_t err_size)
+{
+    static const struct option longs[] = { { "help", no_argument, NULL, 'h' },
+                                           { "version", no_argument, NULL, 'V' },
+                                           { NULL, 0, NULL, 0 } };
+    const char *base = strrchr(argv[0], '/');
+    bool helper = strcmp(base == NULL ? argv[0] : base + 1, "mount.klogfs") == 0;
+    memset(ret, 0, sizeof *ret);
+    conf_defaults(&table, ret);
+    opterr = 0;
+    int c, rc = 0;
+    while (rc == 0 && (c = getopt_long(argc, argv, helper ? "o:fnsvh" : "o:fdhV", longs, NULL)) != -1) {
+        if (c == 'o')
+            rc = options_set_list(ret, optarg, err, err_size);
+        else if (c == 'f')
+            *(helper ? &ret->fake : &ret->foreground) = true;
+        else if (c == 'd')
+            ret->debug = true;
+        else if (c == 'h')
+            return OPTIONS_HELP;
+        else if (c == 'V')
+            return OPTIONS_VERSION;
+        else if (c == '?') {
+            snprintf(err, err_size, "unknown or incomplete argument %s; see klogfs --help", argv[optind - 1]);
+            rc = -EINVAL;
+        }
+    }
+    if (rc == 0)
+        rc = options_set_places(ret, argc - optind, argv + optind, err, err_size);
+    if (rc == 0)
+        rc = options_work_out(ret, err, err_size);
+    return rc == 0 ? OPTIONS_OK : OPTIONS_BAD;
+}
+
+void options_done(struct options *o)
+{
+    free(o->brokers);
+    free(o->mountpoint);
+    bytebuf_done(&o->kernel_options);
+    conf_done(&table, o);
+}
+
+void options_usage(void)
+{
+    printf(
+        "Usage: klogfs HOST:PORT[,HOST:PORT...] MOUNTPOINT [-o OPTION[,OPTION...]] [-f] [-d]\n"
+        "   or: mount -t klogfs HOST:PORT[,...] MOUNTPOINT [-o ...]\n"
+        "Shows a klog cluster as directories: a topic is a directory, a partition a file, a record a "
+        "line.\n\n"
+        "  -f   stay in the foreground      -d   the same, and say what happens\n\n"
+        "Options, with their defaults:\n"
+        "  sync               write() returns when the record is committed (default; the other is async)\n");
+    for (size_t i = 0; i < table.n; i++)
+        printf("  %-11s %-8s %s\n", keys[i].name, keys[i].def, keys[i].doc);
+    printf("\nExample:\n  klogfs 127.0.0.1:9092 /mnt/klog -o allow_other\n  mkdir /mnt/klog/orders\n"
+           "  echo hello >> /mnt/klog/orders/p0; tail -f /mnt/klog/orders/p0\n  umount /mnt/klog\n");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of partitions, and opening to append; see pfile_attr.c. */
+#ifndef KLOG_FUSE_PFILE_ATTR_H
+#define KLOG_FUSE_PFILE_ATTR_H
+
+#include <sys/stat.h>
+
+#include "fuse/base/fuse_api.h"
+#include "fuse/base/request.h"
+
+struct handle;
+struct mount;
+struct node;
+
+/* From what is known, however old; nobody is asked. */
+void pfile_fill_stat(struct mount *m, struct node *n, struct stat *st);
+/* Asks for the ends and then answers by `reply`. */
+void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
+                     void (*reply)(struct request *, struct node *));
+/* file_ops.open of what is appended to. */
+void append_open(struct handle *h, fuse_req_t req);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of open files. Loop's thread. */
+#include "fuse/tree/file.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+
+#include "fuse/base/mount.h"
+#include "fuse/partition/pfile.h"
+#include "fuse/tree/dir.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+const struct file_ops *file_ops_of(const struct node *n)
+{
+    switch (n->kind) {
+    case NODE_ROOT:
+    case NODE_TOPIC:
+    case NODE_GROUPS:
+    case NODE_GROUP:
+        return NULL;
+    case NODE_CLUSTER_STATUS:
+    case NODE_TOPIC_STATUS:
+    case NODE_GROUP_STATUS:
+        return &status_ops;
+    case NODE_TOPIC_CONFIG:
+        return &config_ops;
+    case NODE_PARTITION:
+        return &partition_ops;
+    case NODE_STREAM:
+        return &stream_ops;
+    case NODE_ANY:
+        return &any_ops;
+    case NODE_POSITION:
+        return &position_ops;
+    case NODE_READER:
+        return &reader_ops;
+    }
+    KCHECK(!"a known kind of node");
+    return NULL;
+}
+
+struct handle *handle_new(struct mount *m, struct node *n, int flags)
+{
+    struct handle *h = xcalloc(1, sizeof *h);
+    h->mount = m;
+    h->node = node_ref(n);
+    h->refs = 1;
+    h->flags = flags;
+    h->at = h->next_at = -1;
+    h->edge = TEXT_EDGE_NONE;
+    LIST_INIT(&h->app.on_way);
+    LIST_INIT(&h->app.waiting);
+    LIST_INSERT_HEAD(&m->handles, h, open_link);
+    if (n->kind == NODE_PARTITION)
+        h->ptext = ptext_ref(node_text(n));
+    else if (n->kind == NODE_STREAM)
+        h->ptext = ptext_ref(ptext_now(n->pfile));
+    h->holds = n->kind == NODE_PARTITION && (flags & O_ACCMODE) != O_WRONLY;
+    if (h->holds)
+        ptext_opened(h->ptext);
+    return h;
+}
+
+void handle_renew_text(struct handle *h)
+{
+    struct ptext *old = h->ptext, *now;
+    if (old->based || (now = node_text(h->node)) == old)
+        return;
+    ptext_opened(now);
+    h->ptext = ptext_ref(now);
+    ptext_closed(old);
+    ptext_unref(old);
+}
+
+struct handle *handle_ref(struct handle *h)
+{
+    h->refs++;
+    return h;
+}
+
+void handle_unref(struct handle *h)
+{
+    KCHECK(h->refs > 0);
+    if (--h->refs > 0)
+        return;
+    struct mount *m = h->mount;
+    struct node *n = h->node;
+    KCHECK(LIST_EMPTY(&h->app.waiting) && h->poll == NULL);
+    bytebuf_done(&h->app.tail);
+    rcbuf_unref(h->text);
+    dir_list_free(h->dir);
+    ptext_unref(h->ptext);
+    free(h->jumps);
+    free(h);
+    node_unref(m, n);
+}
+
+void handle_drop(struct handle *h)
+{
+    if (h->dropped) /* by the end of the mount, before its open was answered */
+        return;
+    h->dropped = true;
+    const struct file_ops *ops = file_ops_of(h->node);
+    if (ops != NULL && ops->release != NULL)
+        ops->release(h);
+    LIST_REMOVE(h, open_link);
+    if (h->holds)
+        ptext_closed(h->ptext);
+    handle_unref(h);
+}
+
+/* By hand, since libfuse's struct has no room for every flag of the kernel's. */
+void handle_reply_open(struct handle *h, fuse_req_t req)
+{
+    const struct file_ops *ops = file_ops_of(h->node);
+    struct fuse_open_out out = { .fh = (uintptr_t)h,
+                                 .open_flags =
+                                     ops->open_flags == NULL ? FOPEN_DIRECT_IO : ops->open_flags(h) };
+    if (fuse_reply_buf(req, (const char *)&out, sizeof out) == -ENOENT)
+        handle_drop(h);
+}

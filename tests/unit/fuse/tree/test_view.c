@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The grammar of names in the mount. */
+#include "unit.h"
+
+#include "fuse/tree/view.h"
+
+static void assert_range(const char *text, struct bound from, struct bound to)
+{
+    struct range r;
+    assert_true(range_parse(text, &r));
+    assert_int_equal(r.from.kind, from.kind);
+    assert_int_equal(r.from.value, from.value);
+    assert_int_equal(r.to.kind, to.kind);
+    assert_int_equal(r.to.value, to.value);
+}
+
+static const struct bound none = { BOUND_NONE, 0 };
+
+static void a_range_is_made_of_offsets_and_words(void **state)
+{
+    (void)state;
+    assert_range("100", (struct bound){ BOUND_OFFSET, 100 }, none);
+    assert_range("100:200", (struct bound){ BOUND_OFFSET, 100 }, (struct bound){ BOUND_OFFSET, 200 });
+    assert_range(":200", none, (struct bound){ BOUND_OFFSET, 200 });
+    assert_range("-100", (struct bound){ BOUND_LAST, 100 }, none);
+    assert_range("start", (struct bound){ BOUND_START, 0 }, none);
+    assert_range("end", (struct bound){ BOUND_END, 0 }, none);
+    assert_range("start:-1", (struct bound){ BOUND_START, 0 }, (struct bound){ BOUND_LAST, 1 });
+}
+
+static void a_time_range_takes_every_form_of_time(void **state)
+{
+    (void)state;
+    assert_range("@1700000000", (struct bound){ BOUND_TIME, 1700000000000 }, none);
+    assert_range("@1700000000123", (struct bound){ BOUND_TIME, 1700000000123 }, none);
+    assert_range("@-1h", (struct bound){ BOUND_AGO, 3600000 }, none);
+    assert_range("@-2d:-30m", (struct bound){ BOUND_AGO, 172800000 }, (struct bound){ BOUND_AGO, 1800000 });
+    assert_range("@10:00", (struct bound){ BOUND_CLOCK, 36000000 }, none);
+    assert_range("@10:00:11:30", (struct bound){ BOUND_CLOCK, 36000000 },
+                 (struct bound){ BOUND_CLOCK, 41400000 });
+    assert_range("@2023-11-14T22:13:20Z", (struct bound){ BOUND_TIME, 1700000000000 }, none);
+    assert_range("@2023-11-14T23:13:20.5+01:00:2023-11-15", (struct bound){ BOUND_TIME, 1700000000500 },
+                 (struct bound){ BOUND_TIME, 1700006400000 });
+    assert_range("@1700000000:1700000100", (struct bound){ BOUND_TIME, 1700000000000 },
+                 (struct bound){ BOUND_TIME, 1700000100000 });
+}
+
+static void what_is_not_a_range_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "",
+                                       ":",
+                                       "x",
+                                       "1x",
+                                       "1:2:3",
+                                       "--1",
+                                       "@",
+                                       "@x",
+                                       "@-1",
+                                       "@-1y",
+                                       "@2026-02-29",
+                                       "starting",
+                                       "1:",
+                                       "@1:",
+                                       "0x1",
+                                       "1 ",
+                                       "p0",
+                                       "99999999999999999999",
+                                       "@2023-13-01" };
+    struct range r;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(range_parse(bad[i], &r));
+}
+
+static void views_nest_in_any_order_each_at_most_once(void **state)
+{
+    (void)state;
+    const struct view plain = { 0 };
+    struct view v;
+    assert_true(view_enter(&plain, "json", &v));
+    assert_true(view_enter(&v, "-10", &v));
+    assert_true(view_enter(&v, "follow", &v));
+    assert_int_equal(v.parts, VIEW_JSON | VIEW_RANGE | VIEW_FOLLOW);
+    assert_int_equal(v.range.from.value, 10);
+    assert_false(view_enter(&v, "json", &v));
+    assert_false(view_enter(&v, "tsv", &v));
+    assert_false(view_enter(&v, "5", &v));
+    assert_false(view_enter(&v, "follow", &v));
+    assert_true(view_enter(&v, "as", &v));
+    assert_int_equal(v.parts & VIEW_AS_OPEN, VIEW_AS_OPEN);
+}
+
+static void inside_as_every_legal_name_is_a_group(void **state)
+{
+    (void)state;
+    const struct view plain = { 0 };
+    struct view v;
+    assert_true(view_enter(&plain, "as", &v));
+    assert_false(view_enter(&v, "a b", &v));
+    assert_true(view_enter(&v, "json", &v));
+    assert_string_equal(v.group, "json");
+    assert_int_equal(v.parts, VIEW_AS);
+    assert_false(view_enter(&v, "as", &v));
+    assert_true(view_enter(&v, "json", &v));
+}
+
+static void only_the_follow_view_is_built(void **state)
+{
+    (void)state;
+    const struct view plain = { 0 };
+    struct view v;
+    assert_true(view_is_built(&plain));
+    assert_true(view_enter(&plain, "follow", &v));
+    assert_true(view_is_built(&v));
+    assert_true(view_enter(&v, "json", &v));
+    assert_false(view_is_built(&v));
+}
+
+static void a_partition_name_has_one_spelling(void **state)
+{
+    (void)state;
+    int32_t p = -1;
+    assert_true(partition_name_parse("p0", &p));
+    assert_int_equal(p, 0);
+    assert_true(partition_name_parse("p17", &p));
+    assert_int_equal(p, 17);
+    static const char *const bad[] = {
+        "p", "p00", "p01", "P0", "0", "p-1", "p1x", "p99999999999", "p 1", ""
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(partition_name_parse(bad[i], &p));
+}
+
+static void topic_names_are_the_ones_of_kafka(void **state)
+{
+    (void)state;
+    char name[251];
+    memset(name, 'n', 250);
+    name[250] = '\0';
+    assert_false(topic_name_ok(name));
+    name[249] = '\0';
+    assert_true(topic_name_ok(name));
+    assert_true(topic_name_ok("a.b_c-D9"));
+    static const char *const bad[] = { "", ".", "..", "a b", "x\ny", "\xff\xfe", "a:b", "a/b" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(topic_name_ok(bad[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range_is_made_of_offsets_and_words),
+        cmocka_unit_test(a_time_range_takes_every_form_of_time),
+        cmocka_unit_test(what_is_not_a_range_is_refused),
+        cmocka_unit_test(views_nest_in_any_order_each_at_most_once),
+        cmocka_unit_test(inside_as_every_legal_name_is_a_group),
+        cmocka_unit_test(only_the_follow_view_is_built),
+        cmocka_unit_test(a_partition_name_has_one_spelling),
+        cmocka_unit_test(topic_names_are_the_ones_of_kafka),
+    };
+    return RUN(tests);
+}
