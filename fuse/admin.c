@@ -11,9 +11,7 @@
 #include <string.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/cluster/groups.h"
-#include "fuse/file/pfile_read.h"
-#include "fuse/file/pfile_write.h"
+#include "fuse/group/group_files.h"
 #include "fuse/tree/dir.h"
 #include "fuse/tree/file.h"
 #include "lib/base/log.h"
@@ -66,20 +64,6 @@ static void admin_end(struct admin_op *op, int err)
 
 /* ---- until it shows ---- */
 
-/* As touch opens it, perhaps without O_APPEND: writes are judged when they come. */
-void admin_reply_created(struct mount *m, struct node *n, int flags, fuse_req_t req)
-{
-    struct fuse_entry_param e;
-    struct handle *h = handle_new(m, n, flags);
-    struct fuse_file_info fi = { .fh = (uintptr_t)h, .direct_io = 1 };
-    entry_fill(m, n, &e);
-    node_looked_up(n);
-    if (fuse_reply_create(req, &e, &fi) == -ENOENT) {
-        handle_drop(h);
-        node_forget(m, n, 1);
-    }
-}
-
 static void admin_look_again(struct timer *t)
 {
     struct admin_op *op = container_of(t, struct admin_op, retry);
@@ -101,9 +85,9 @@ static void on_admin_looked(struct lookup *l, int rc, struct node *n)
         else if (op->gone && rc == -ENOENT)
             fuse_reply_err(req, 0);
         else if (op->gone || rc != 0)
-            fuse_reply_err(req, rc == 0 || rc == -ENOENT ? ETIMEDOUT : pfile_errno(rc));
+            fuse_reply_err(req, rc == 0 || rc == -ENOENT ? ETIMEDOUT : request_errno(rc));
         else if (op->opens)
-            admin_reply_created(m, n, op->flags, req);
+            entry_reply_created(m, n, op->flags, req);
         else
             entry_reply(m, n, req);
         admin_free(op);
@@ -168,7 +152,7 @@ static void on_admin(struct client_call *call, int rc, enum kerr err, int16_t ve
     if (rc == 0 || (op->opens && err == KERR_INVALID_PARTITIONS))
         admin_wait_visible(op);
     else
-        admin_end(op, rc == -EEXIST || rc == -ENOENT || rc == -EPERM ? -rc : pfile_errno(rc));
+        admin_end(op, rc == -EEXIST || rc == -ENOENT || rc == -EPERM ? -rc : request_errno(rc));
 }
 
 static struct admin_op *admin_begin(struct mount *m, struct node *parent, const char *name, fuse_req_t req)

@@ -16,7 +16,5 @@ void admin_create(struct mount *m, struct node *parent, const char *name, fuse_r
                   const struct fuse_file_info *fi);
 /* rm: only of a position. */
 void admin_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
-/* Answers a CREATE with the entry of n and an open file. */
-void admin_reply_created(struct mount *m, struct node *n, int flags, fuse_req_t req);
 
 #endif

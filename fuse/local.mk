@@ -6,6 +6,7 @@ LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
 
 # pure: built and tested without libfuse3, too
 %C%_libklogfs_a_SOURCES = %D%/base/options.c %D%/base/options.h
+%C%_libklogfs_a_SOURCES += %D%/base/names.c %D%/base/names.h
 %C%_libklogfs_a_SOURCES += %D%/text/lines.c %D%/text/lines.h
 %C%_libklogfs_a_SOURCES += %D%/text/text.c %D%/text/text.h
 %C%_libklogfs_a_SOURCES += %D%/tree/view.c %D%/tree/view.h
@@ -17,7 +18,7 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/base/request.c %D%/base/request.h
 
 # cluster: what brokers are asked of topics, groups and disks
-%C%_libklogfs_a_SOURCES += %D%/cluster/groups.c %D%/cluster/groups.h
+%C%_libklogfs_a_SOURCES += %D%/cluster/groups.c %D%/cluster/groups.h %D%/cluster/group_users.c
 %C%_libklogfs_a_SOURCES += %D%/cluster/statfs.c %D%/cluster/statfs.h
 %C%_libklogfs_a_SOURCES += %D%/cluster/topics.c %D%/cluster/topics.h %D%/cluster/limits.c
 
@@ -49,14 +50,13 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/page/xattr.c %D%/page/xattr.h
 
 # group: what is read as a group, and the groups themselves
-%C%_libklogfs_a_SOURCES += %D%/group/group_admin.c
-%C%_libklogfs_a_SOURCES += %D%/group/group_status.c
-%C%_libklogfs_a_SOURCES += %D%/group/position_file.c
+%C%_libklogfs_a_SOURCES += %D%/group/group_files.h %D%/group/group_admin.c %D%/group/group_status.c %D%/group/position_file.c
 %C%_libklogfs_a_SOURCES += %D%/group/reader.c %D%/group/reader.h %D%/group/reader_part.c %D%/group/reader_member.c
 %C%_libklogfs_a_SOURCES += %D%/group/reader_open.c %D%/group/reader_poll.c
 
 # all of them together
 %C%_libklogfs_a_SOURCES += %D%/admin.c %D%/admin.h
+%C%_libklogfs_a_SOURCES += %D%/kinds.c %D%/kinds.h
 %C%_libklogfs_a_SOURCES += %D%/ops.c %D%/ops.h
 %C%_libklogfs_a_SOURCES += %D%/session.c %D%/session.h
 %C%_libklogfs_a_SOURCES += %D%/stale.c %D%/stale.h

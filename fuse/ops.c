@@ -18,8 +18,6 @@
 #include "fuse/admin.h"
 #include "fuse/base/mount.h"
 #include "fuse/cluster/statfs.h"
-#include "fuse/file/pfile_attr.h"
-#include "fuse/file/pfile_read.h"
 #include "fuse/page/xattr.h"
 #include "fuse/partition/poke.h"
 #include "fuse/tree/dir.h"
@@ -58,7 +56,7 @@ static void on_lookup(struct lookup *l, int rc, struct node *n)
     if (req != NULL && rc == 0)
         entry_reply(m, n, req);
     else if (req != NULL)
-        fuse_reply_err(req, rc == -ENOENT || rc == -ENOTDIR ? -rc : pfile_errno(rc));
+        fuse_reply_err(req, rc == -ENOENT || rc == -ENOTDIR ? -rc : request_errno(rc));
     if (n != NULL)
         node_unref(m, n);
     free(op);
@@ -181,7 +179,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     if (node_is_dir(n))
         dir_getattr(m, n, req);
     else
-        file_ops_of(n)->getattr(m, n, req);
+        file_ops_of(m, n)->getattr(m, n, req);
 }
 
 /* Owner, group and mode are the mount's: setting them to what they are is fine. */
@@ -217,7 +215,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int wh
         fuse_reply_err(req, EPERM);
     } else if (n->kind == NODE_PARTITION && poke_is_caller(m->poke, fuse_req_ctx(req)->pid)) {
         struct stat st;
-        pfile_fill_stat(m, n, &st);
+        file_fill_stat(m, n, &st);
         fuse_reply_attr(req, &st, 0);
     } else {
         op_getattr(req, ino, fi);
@@ -300,7 +298,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct mount *m = mount_of(req);
     struct node *n = node_find(m, ino);
-    const struct file_ops *ops = file_ops_of(n);
+    const struct file_ops *ops = file_ops_of(m, n);
     int err = ops->may_open(m, n, fi->flags);
     if (err != 0) {
         fuse_reply_err(req, err);
@@ -316,7 +314,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
     struct handle *h = handle_of(fi);
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     (void)ino;
     if (ops->read == NULL)
         fuse_reply_err(req, EBADF);
@@ -329,7 +327,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
                      struct fuse_file_info *fi)
 {
     struct handle *h = handle_of(fi);
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     (void)ino;
     (void)off;
     if (ops->write == NULL || fi->writepage)
@@ -343,7 +341,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct handle *h = handle_of(fi);
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     (void)ino;
     if (ops->flush == NULL)
         fuse_reply_err(req, 0);
@@ -354,7 +352,7 @@ static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
     struct handle *h = handle_of(fi);
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     (void)ino;
     (void)datasync;
     if (ops->fsync == NULL)
@@ -384,7 +382,7 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 static void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
 {
     struct handle *h = handle_of(fi);
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     (void)ino;
     if (ops->poll != NULL) {
         ops->poll(h, req, ph);

@@ -21,13 +21,14 @@
 #include "fuse/cluster/statfs.h"
 #include "fuse/cluster/topics.h"
 #include "fuse/file/pfile_write.h"
-#include "fuse/file/stream.h"
 #include "fuse/group/reader.h"
+#include "fuse/kinds.h"
 #include "fuse/ops.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/poke.h"
 #include "fuse/partition/watch.h"
 #include "fuse/tree/file.h"
+#include "fuse/tree/node.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -96,7 +97,7 @@ static void session_stop(struct mount *m)
     m->stopping = true;
     watch_stop(m->watch);
     poke_stop(m->poke);
-    streams_end(m);
+    pfiles_wake(m);
     readers_end(m);
     append_release_all(m);
     m->end_deadline_ms = mount_deadline_ms(m);
@@ -176,7 +177,8 @@ static void parts_start(struct mount *m)
 {
     TAILQ_INIT(&m->requests);
     LIST_INIT(&m->handles);
-    LIST_INIT(&m->readers);
+    LIST_INIT(&m->group_users);
+    m->kinds = kinds;
     TAILQ_INIT(&m->group_waits);
     text_cache_init(&m->texts, TEXT_CACHE_MAX);
     m->topics = topics_new(m);
@@ -185,7 +187,7 @@ static void parts_start(struct mount *m)
     m->watch = watch_new(m);
     m->disk = disk_figures_new();
     m->started_wall_ms = clock_wall_ms();
-    nodes_init(m);
+    nodes_new(m);
 }
 
 static int kernel_mount(struct mount *m, char *err, size_t err_size)
@@ -314,7 +316,7 @@ void session_end(struct mount *m)
     if (m->writer != NULL)
         calls_end(m);
     if (m->topics != NULL) {
-        nodes_done(m);
+        nodes_free(m);
         ends_asker_free(m->ends);
         watch_free(m->watch);
         writers_free(m->writers);

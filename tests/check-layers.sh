@@ -13,6 +13,14 @@ lib/loop: lib/base
 lib/store: lib/base lib/record
 lib/client: lib/base lib/wire lib/record lib/loop
 fuse: lib/base lib/wire lib/record lib/loop lib/client
+fuse/text: lib/base lib/record
+fuse/base: fuse/text lib/base lib/wire lib/loop lib/client
+fuse/cluster: fuse/base lib/base lib/wire lib/client
+fuse/partition: fuse/cluster fuse/text fuse/base lib/base lib/wire lib/client
+fuse/tree: fuse/partition fuse/cluster fuse/base lib/base
+fuse/file: fuse/tree fuse/partition fuse/cluster fuse/text fuse/base lib/base
+fuse/page: fuse/tree fuse/partition fuse/cluster fuse/base lib/base
+fuse/group: fuse/page fuse/tree fuse/partition fuse/cluster fuse/base lib/base lib/record lib/client
 src: lib/base lib/wire lib/record lib/store lib/loop lib/client
 daemon: lib/base lib/wire lib/record lib/store lib/loop
 '

@@ -3,10 +3,12 @@
  * The time-out of what is asked of brokers, for everybody together: it counts from when they were first missed, so that calls
  * which wait for each other (appends into one file, the questions of one open) do not wait for a time-out each.
  *
- * M1: who asks while they are missed waits until the time-out of the first is over. M2: who comes later is a probe: it
- * waits a moment, together with all that come meanwhile. M3: who comes right after a probe that failed has its answer.
- * An answer of any broker ends all that, whichever of the mount's two clients it was for: what that of the writer has
- * heard, that of the readers need not find out by failing once more. Loop's thread.
+ *   M1  Who asks while they are missed waits until the time-out of the first is over.
+ *   M2  Who comes later is a probe: it waits a moment, together with all that come meanwhile.
+ *   M3  Who comes right after a probe that failed has its answer.
+ *   M4  An answer of any broker ends all that, whichever of the mount's two clients it was for: what that of the writer
+ *       has heard, that of the readers need not find out by failing once more.
+ * Loop's thread.
  */
 #include "fuse/base/mount.h"
 

@@ -15,7 +15,6 @@
 #include "fuse/base/options.h"
 #include "fuse/base/request.h"
 #include "fuse/text/text.h"
-#include "fuse/tree/node.h"
 #include "lib/base/world.h"
 #include "lib/client/client.h"
 #include "lib/client/producer.h"
@@ -31,6 +30,8 @@ struct writers;
 struct watch;
 struct poke;
 struct disk_figures;
+struct node_table;
+struct file_ops;
 
 struct mount {
     const struct options *opt;
@@ -46,10 +47,11 @@ struct mount {
     bool mounted, unmounted; /* unmounted: by somebody else */
     struct loop_fd signals;
     struct request_list requests; /* not yet answered */
-    struct node_table nodes;
+    struct node_table *nodes;
+    const struct file_ops *const *kinds;  /* what each kind of node does, by enum node_kind (kinds.c) */
     struct pfile *pfiles;                 /* by topic and partition */
     LIST_HEAD(, handle) handles;          /* open files and directories */
-    LIST_HEAD(, reader) readers;          /* of groups, until their last commit is answered */
+    LIST_HEAD(, group_user) group_users;  /* open files of as/, until their last commit is answered */
     TAILQ_HEAD(, group_wait) group_waits; /* for some of them to end */
     struct topics *topics;
     struct text_cache texts;

@@ -161,3 +161,25 @@ void requests_end(struct mount *m)
     while (!TAILQ_EMPTY(&m->requests))
         request_err(TAILQ_FIRST(&m->requests), EINTR);
 }
+
+int request_errno(int rc)
+{
+    switch (rc) {
+    case 0:
+    case -ETIMEDOUT:
+    case -EACCES:
+    case -ENOSPC:
+    case -EMSGSIZE:
+    case -EINVAL:
+    case -EINTR:
+    case -EDQUOT:
+    case -ESTALE:
+        return -rc;
+    case -ENOENT:
+        return ESTALE;
+    case -EAGAIN:
+        return ETIMEDOUT;
+    default:
+        return EIO;
+    }
+}

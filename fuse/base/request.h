@@ -51,6 +51,8 @@ void request_buf(struct request *r, const void *p, size_t n);
 void request_text(struct request *r, const struct text_span *span);
 void request_written(struct request *r, size_t n);
 void request_attr(struct request *r, const struct stat *st, double valid_s);
+/* What a program is told (positive errno) for how the brokers' part of it ended. */
+int request_errno(int rc);
 /* EINTR to everything that still waits (at the end of the mount). */
 void requests_end(struct mount *m);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/pfile_read.h"
+#include "fuse/base/names.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
@@ -30,7 +30,7 @@ int group_errno(int rc, enum kerr err)
     case KERR_GROUP_ID_NOT_FOUND:
         return ENOENT;
     default:
-        return rc == 0 ? 0 : pfile_errno(rc);
+        return rc == 0 ? 0 : request_errno(rc);
     }
 }
 

@@ -10,7 +10,7 @@
 #define KLOG_FUSE_GROUPS_H
 
 #include "fuse/base/fuse_api.h"
-#include "fuse/tree/node.h"
+#include "fuse/cluster/topics.h"
 #include "lib/client/positions.h"
 
 struct mount;
@@ -18,9 +18,21 @@ struct mount;
 /* What a program is told (positive errno) for what became of a request to a coordinator (G3). */
 int group_errno(int rc, enum kerr err);
 
-/* ---- waiting (reader_open.c) ---- */
-/* Files of as/ that were closed may still have a commit on its way, or a group to leave. Who comes next on
- * this mount waits for that, so that it sees what they did. */
+/* ---- who uses a group on this mount (group_users.c) ---- */
+/* An open file of as/, as far as others have to know of it. */
+struct group_user {
+    const char *group;
+    const struct topic *topic;
+    int32_t partition; /* -1: a member */
+    bool closing;      /* it takes no more; a commit may be on its way, or the group to be left */
+    bool lost;         /* its position is others' by now (A6 of reader.h) */
+    LIST_ENTRY(group_user) link; /* mount->group_users */
+};
+void group_user_begin(struct mount *m, struct group_user *u);
+void group_user_end(struct group_user *u);
+
+/* Files of as/ that were closed may still have a commit on its way, or a group to leave. Who comes next on this mount
+ * waits for that, so that it sees what they did. */
 struct group_wait {
     const char *group; /* kept until cb */
     /* rc 0, or -ECANCELED: the mount ends. It may run before group_wait returns. */
@@ -28,6 +40,8 @@ struct group_wait {
     TAILQ_ENTRY(group_wait) link; /* private */
 };
 void group_wait(struct mount *m, struct group_wait *w);
+void group_waits_go(struct mount *m, const char *group); /* somebody has ended */
+void group_waits_cancel(struct mount *m); /* the mount ends */
 /* Has somebody on this mount as/G/pN of this topic open? It would commit over whatever is written. partition
  * -1: any. */
 bool group_is_read(const struct mount *m, const char *group, const struct topic *t, int32_t partition);
@@ -76,15 +90,5 @@ struct groups_list {
     int rc;
 };
 void groups_list(struct mount *m, struct groups_list *l);
-
-/* ---- changing (group_admin.c) ---- */
-/* mkdir .groups/G: positions at the start of all partitions. */
-void group_mkdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
-/* mknod and open(O_CREAT) of .groups/G/pN: a position at the start. fi NULL: mknod. */
-void group_create(struct mount *m, struct node *parent, const char *name, fuse_req_t req,
-                  const struct fuse_file_info *fi);
-/* rmdir .groups/G: all its positions in the topic; rm of .groups/G/pN: this one. */
-void group_rmdir(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
-void group_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req);
 
 #endif

@@ -10,7 +10,6 @@
 #include <sys/statvfs.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/pfile_read.h"
 #include "lib/base/mem.h"
 
 #define FIGURES_VALID_MS 5000
@@ -79,7 +78,7 @@ static void on_log_dirs(struct client_call *call, int rc, enum kerr err, int16_t
     if (req != NULL && (rc == 0 || m->disk->asked_ms > 0))
         reply_figures(m->disk, req);
     else if (req != NULL)
-        fuse_reply_err(req, pfile_errno(rc));
+        fuse_reply_err(req, request_errno(rc));
     free(op);
 }
 

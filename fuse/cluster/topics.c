@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/stream.h"
-#include "fuse/partition/pfile.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
@@ -47,14 +45,29 @@ void topics_free(struct topics *t)
 
 /* ---- identity ---- */
 
-/* Whoever waits for more of it is told. */
-static void files_gone(const struct topic *t)
+void topic_listen(struct topic *t, struct topic_listener *l)
 {
-    struct pfile *f, *next;
-    HASH_ITER (hh, t->mount->pfiles, f, next) {
-        if (f->key.topic == t)
-            streams_gone(f);
+    l->listening = !t->gone;
+    if (l->listening)
+        LIST_INSERT_HEAD(&t->listeners, l, link);
+}
+
+void topic_unlisten(struct topic_listener *l)
+{
+    if (l->listening)
+        LIST_REMOVE(l, link);
+    l->listening = false;
+}
+
+static void listeners_tell(struct topic *t)
+{
+    struct topic_listener *l;
+    topic_ref(t);
+    while ((l = LIST_FIRST(&t->listeners)) != NULL) {
+        topic_unlisten(l);
+        l->cb(l);
     }
+    topic_unref(t);
 }
 
 void topic_vanish(struct topic *t)
@@ -64,7 +77,7 @@ void topic_vanish(struct topic *t)
     HASH_DELETE(by_name, t->mount->topics->by_name, t);
     t->gone = true;
     if (t->refs > 0)
-        files_gone(t);
+        listeners_tell(t);
 }
 
 static struct topic *topic_new(struct mount *m, const char *name, const struct uuid *id)
@@ -75,6 +88,7 @@ static struct topic *topic_new(struct mount *m, const char *name, const struct u
     t->name = xstrdup(name);
     t->id = *id;
     t->max_message_bytes = MAX_MESSAGE_BYTES_DEFAULT;
+    LIST_INIT(&t->listeners);
     HASH_ADD_KEYPTR(by_name, m->topics->by_name, t->name, strlen(t->name), t);
     return t;
 }

@@ -22,6 +22,13 @@ struct topics;
 /* What was proved so short a time ago holds still: nothing is deleted, and made anew, in less. */
 #define SURE_NS 1000000
 
+/* Somebody who is told once that a topic is gone; taken off the list before cb. */
+struct topic_listener {
+    void (*cb)(struct topic_listener *l);
+    bool listening;                  /* private */
+    LIST_ENTRY(topic_listener) link; /* private */
+};
+
 struct topic {
     int refs;
     struct mount *mount;
@@ -33,7 +40,8 @@ struct topic {
     int64_t limits_ms;         /* when that was asked for, 0 never, on the loop's clock */
     bool doubted;              /* it is being asked whether it is gone */
     uint32_t turn;             /* `any`: whose turn it is */
-    UT_hash_handle by_name;    /* in the table unless gone */
+    LIST_HEAD(, topic_listener) listeners;
+    UT_hash_handle by_name; /* in the table unless gone */
 };
 
 struct topics *topics_new(struct mount *m);
@@ -44,6 +52,9 @@ struct topic *topic_of(struct mount *m, const struct client_topic *ct);
 struct topic *topic_ref(struct topic *t); /* NULL is fine */
 void topic_vanish(struct topic *t);      /* a broker said so: its id is of no topic any more */
 void topic_unref(struct topic *t);
+
+void topic_listen(struct topic *t, struct topic_listener *l);
+void topic_unlisten(struct topic_listener *l);
 
 /* A broker does not know the topic: has it gone? Asks, and what it finds shows in t->gone. */
 void topic_doubt(struct topic *t);

@@ -20,7 +20,7 @@ struct attr_op {
     struct ends_wait ends;
 };
 
-void pfile_fill_stat(struct mount *m, struct node *n, struct stat *st)
+static void partition_fill_stat(struct mount *m, struct node *n, struct stat *st)
 {
     struct pfile *f = n->pfile;
     node_fill_stat(m, n, st);
@@ -45,7 +45,7 @@ static void on_attr_ends(struct ends_wait *w, int rc)
 {
     struct attr_op *op = container_of(w, struct attr_op, ends);
     if (rc != 0)
-        request_err(&op->r, pfile_errno(rc));
+        request_err(&op->r, request_errno(rc));
     else
         op->reply(&op->r, op->n);
     attr_op_free(op);
@@ -76,7 +76,7 @@ void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
 static void reply_attr(struct request *r, struct node *n)
 {
     struct stat st;
-    pfile_fill_stat(r->mount, n, &st);
+    partition_fill_stat(r->mount, n, &st);
     request_attr(r, &st, 0);
 }
 
@@ -149,7 +149,7 @@ static void open_make_sure(struct open_op *op)
     if (h->holds)
         handle_renew_text(h);
     bool sure = h->node->topic->sure_ns + SURE_NS > clock_mono_ns();
-    if (sure && !(h->holds && ptext_needs_ends(h->ptext))) {
+    if (sure && !(h->holds && ptext_needs_ends(h->place.text))) {
         open_end(op);
         return;
     }
@@ -214,6 +214,7 @@ static void partition_write(struct handle *h, fuse_req_t req, const char *buf, s
 }
 
 const struct file_ops partition_ops = {
+    .fill_stat = partition_fill_stat,
     .getattr = partition_getattr,
     .may_open = partition_may_open,
     .open = append_open,

@@ -8,12 +8,12 @@
 #include "fuse/base/fuse_api.h"
 #include "fuse/base/request.h"
 
+struct file_ops;
 struct handle;
 struct mount;
 struct node;
 
-/* From what is known, however old; nobody is asked. */
-void pfile_fill_stat(struct mount *m, struct node *n, struct stat *st);
+extern const struct file_ops partition_ops, any_ops;
 /* Asks for the ends and then answers by `reply`. */
 void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
                      void (*reply)(struct request *, struct node *));

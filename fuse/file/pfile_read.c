@@ -56,28 +56,6 @@ struct read_op {
 
 static void read_step(struct read_op *op);
 
-int pfile_errno(int rc)
-{
-    switch (rc) {
-    case 0:
-    case -ETIMEDOUT:
-    case -EACCES:
-    case -ENOSPC:
-    case -EMSGSIZE:
-    case -EINVAL:
-    case -EINTR:
-    case -EDQUOT:
-    case -ESTALE:
-        return -rc;
-    case -ENOENT:
-        return ESTALE;
-    case -EAGAIN:
-        return ETIMEDOUT;
-    default:
-        return EIO;
-    }
-}
-
 static void read_free(struct read_op *op)
 {
     handle_unref(op->h);
@@ -86,63 +64,63 @@ static void read_free(struct read_op *op)
 
 /* ---- where positions of an open file lie ---- */
 
-static struct jump *jump_at(struct handle *h, int64_t off)
+static struct text_jump *jump_at(struct handle *h, int64_t off)
 {
-    size_t low = 0, high = h->n_jumps;
+    size_t low = 0, high = h->place.n_jumps;
     while (low < high) { /* the first that ends behind off */
         size_t mid = low + (high - low) / 2;
-        if (h->jumps[mid].to <= off)
+        if (h->place.jumps[mid].to <= off)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < h->n_jumps && h->jumps[low].from <= off ? &h->jumps[low] : NULL;
+    return low < h->place.n_jumps && h->place.jumps[low].from <= off ? &h->place.jumps[low] : NULL;
 }
 
 static void jumps_forget_half(struct handle *h)
 {
-    size_t keep = h->n_jumps / 2;
-    h->lost_to = h->jumps[h->n_jumps - keep - 1].to;
-    memmove(h->jumps, h->jumps + h->n_jumps - keep, keep * sizeof *h->jumps);
-    h->n_jumps = keep;
+    size_t keep = h->place.n_jumps / 2;
+    h->lost_to = h->place.jumps[h->place.n_jumps - keep - 1].to;
+    memmove(h->place.jumps, h->place.jumps + h->place.n_jumps - keep, keep * sizeof *h->place.jumps);
+    h->place.n_jumps = keep;
 }
 
 /* n bytes from `off` on were read at text position `at`. */
 static void jump_note(struct handle *h, int64_t off, int64_t at, int64_t n)
 {
-    struct jump *last = h->n_jumps > 0 ? &h->jumps[h->n_jumps - 1] : NULL;
-    if (n == 0 || ptext_place(h->ptext, off) == at || (last != NULL && off < last->to))
+    struct text_jump *last = h->place.n_jumps > 0 ? &h->place.jumps[h->place.n_jumps - 1] : NULL;
+    if (n == 0 || ptext_place(h->place.text, off) == at || (last != NULL && off < last->to))
         return;
     if (last != NULL && last->to == off && last->at + (last->to - last->from) == at) {
         last->to += n;
         return;
     }
-    if (h->n_jumps == JUMPS_MAX)
+    if (h->place.n_jumps == JUMPS_MAX)
         jumps_forget_half(h);
-    if (h->n_jumps == 0 && h->jumps == NULL)
+    if (h->place.n_jumps == 0 && h->place.jumps == NULL)
         h->lost_from = off;
-    if ((h->n_jumps & (h->n_jumps + 1)) == 0 || h->jumps == NULL) /* full at 1, 3, 7, ... */
-        h->jumps = xreallocarray(h->jumps, 2 * h->n_jumps + 1, sizeof *h->jumps);
-    h->jumps[h->n_jumps++] = (struct jump){ off, off + n, at };
+    if ((h->place.n_jumps & (h->place.n_jumps + 1)) == 0 || h->place.jumps == NULL) /* full at 1, 3, 7, ... */
+        h->place.jumps = xreallocarray(h->place.jumps, 2 * h->place.n_jumps + 1, sizeof *h->place.jumps);
+    h->place.jumps[h->place.n_jumps++] = (struct text_jump){ off, off + n, at };
 }
 
 /* The text position of the read; -1: it is gone, or nobody knows any more. */
 static int64_t read_place(struct read_op *op)
 {
     struct handle *h = op->h;
-    if (op->off == h->next_off && h->next_at >= 0)
-        return h->next_at;
-    const struct jump *j = jump_at(h, op->off);
+    if (op->off == h->next_off && h->place.at >= 0)
+        return h->place.at;
+    const struct text_jump *j = jump_at(h, op->off);
     if (j != NULL)
         return j->at + op->off - j->from;
-    j = h->n_jumps > 0 ? &h->jumps[h->n_jumps - 1] : NULL;
+    j = h->place.n_jumps > 0 ? &h->place.jumps[h->place.n_jumps - 1] : NULL;
     if (j != NULL && op->off == j->to) { /* reading on, after a look elsewhere */
         op->sequential = true;
         return j->at + j->to - j->from;
     }
     if (op->off >= h->lost_from && op->off < h->lost_to)
         return -1;
-    return ptext_place(h->ptext, op->off);
+    return ptext_place(h->place.text, op->off);
 }
 
 /* ---- the answer ---- */
@@ -158,17 +136,17 @@ struct pieces {
 static void read_finish(struct read_op *op, int64_t next, const struct pieces *pieces, const struct text_span *span)
 {
     struct handle *h = op->h;
-    struct ptext *t = h->ptext;
+    struct ptext *t = h->place.text;
     int64_t got = (int64_t)span->bytes, off = op->off;
     if (request_is_open(&op->r)) {
         for (int i = 0; i < pieces->n; off += pieces->p[i++].bytes)
             jump_note(h, off, pieces->p[i].at, pieces->p[i].bytes);
         h->run = op->sequential ? h->run + got : got;
         h->next_off = op->off + got;
-        h->next_at = next;
-        h->edge = fetch_edge(t, next);
-        if (h->edge.at < 0 && op->edge.at >= 0 && op->edge.at <= next)
-            h->edge = op->edge;
+        h->place.at = next;
+        h->place.edge = fetch_edge(t, next);
+        if (h->place.edge.at < 0 && op->edge.at >= 0 && op->edge.at <= next)
+            h->place.edge = op->edge;
         request_text(&op->r, span);
         if (op->sequential && h->run > FETCH_RANDOM_BYTES && got > 0)
             fetch_ahead(t, next, next + READ_AHEAD_BYTES, FETCH_SEQUENTIAL_BYTES);
@@ -181,7 +159,7 @@ static void read_finish(struct read_op *op, int64_t next, const struct pieces *p
 /* What is here from *next on, over holes. */
 static void read_gather(struct read_op *op, int64_t *next, struct pieces *pieces, struct text_span *span)
 {
-    struct ptext *t = op->h->ptext;
+    struct ptext *t = op->h->place.text;
     for (;;) {
         int64_t got = (int64_t)chunk_gather(&t->file->mount->texts, &t->chunks, *next, op->size, span);
         if (got > 0) {
@@ -199,7 +177,7 @@ static void read_gather(struct read_op *op, int64_t *next, struct pieces *pieces
 /* What stands before the place that cannot be read comes first; the next read begins there, and has the error. */
 static void read_fail(struct read_op *op, int rc)
 {
-    struct ptext *t = op->h->ptext;
+    struct ptext *t = op->h->place.text;
     struct pieces pieces = { .n = 0 };
     struct text_span span;
     span.bytes = 0;
@@ -211,7 +189,7 @@ static void read_fail(struct read_op *op, int rc)
         read_finish(op, next, &pieces, &span);
         return;
     }
-    request_err(&op->r, pfile_errno(rc));
+    request_err(&op->r, request_errno(rc));
     read_free(op);
 }
 
@@ -237,8 +215,8 @@ static void on_read_fetched(struct fetch_wait *w, int rc)
     } else {
         if (w->hole_end > 0 && op->sequential) {
             op->h->next_off = op->off;
-            op->h->next_at = w->hole_end;
-            op->h->edge = op->edge = TEXT_EDGE_NONE;
+            op->h->place.at = w->hole_end;
+            op->h->place.edge = op->edge = TEXT_EDGE_NONE;
         }
         read_step(op);
     }
@@ -255,14 +233,14 @@ static int32_t fetch_size(const struct read_op *op)
 static void read_gone(struct read_op *op, int64_t next)
 {
     struct handle *h = op->h;
-    const struct ends *e = &h->ptext->file->ends;
+    const struct ends *e = &h->place.text->file->ends;
     if (!op->sequential || next >= e->start_text) {
         read_fail(op, -EIO);
         return;
     }
     h->next_off = op->off;
-    h->next_at = e->start_text;
-    h->edge = op->edge = (struct text_edge){ e->start_text, e->start_offset };
+    h->place.at = e->start_text;
+    h->place.edge = op->edge = (struct text_edge){ e->start_text, e->start_offset };
     read_step(op);
 }
 
@@ -271,7 +249,7 @@ static void read_step(struct read_op *op)
     struct handle *h = op->h;
     if (h->holds)
         handle_renew_text(h);
-    struct ptext *t = h->ptext;
+    struct ptext *t = h->place.text;
     struct pfile *f = t->file;
     struct pieces pieces = { .n = 0 };
     struct text_span span;
@@ -291,7 +269,7 @@ static void read_step(struct read_op *op)
         return;
     }
     if (op->sequential && op->edge.at < 0)
-        op->edge = h->edge;
+        op->edge = h->place.edge;
     read_gather(op, &next, &pieces, &span);
     if (next > op->reached) {
         op->reached = next;

@@ -10,7 +10,5 @@
 struct handle;
 
 void pfile_read(struct handle *h, fuse_req_t req, size_t size, off_t off);
-/* What a program is told (positive errno) for what happened to a request about a partition. */
-int pfile_errno(int rc);
 
 #endif

@@ -3,13 +3,14 @@
  * Appending: a line is a record. Each open file keeps the bytes after its last '\n' (the tail) and joins them
  * to what is written next, so lines of any number of writers never mix. Loop's thread. Rules:
  *
- * W1: what write() says is appended is committed (sync), or its error shows at the next write, close or fsync
- * (async). W2: a write that fails part-way tells the bytes up to the last committed line; one that fails as a
- * whole leaves the tail as it was, so that it can be tried again. W3: no piece of a line that is too long is
- * ever appended: when a refused write tore one, the open file takes nothing more, since it cannot know where
- * the next line begins. W4: the tail becomes a record at RELEASE (last close), unless the write that was to
- * end its line failed. W5: the answer of an interrupted write waits up to a second for the acknowledgement;
- * then what was not sent is withdrawn, and the write fails with EINTR.
+ *   W1  What write() says is appended is committed (sync), or its error shows at the next write, close or fsync (async).
+ *   W2  A write that fails part-way tells the bytes up to the last committed line; one that fails as a whole leaves the
+ *       tail as it was, so that it can be tried again.
+ *   W3  No piece of a line that is too long is ever appended: when a refused write tore one, the open file takes nothing
+ *       more, since it cannot know where the next line begins.
+ *   W4  The tail becomes a record at RELEASE (last close), unless the write that was to end its line failed.
+ *   W5  The answer of an interrupted write waits up to a second for the acknowledgement; then what was not sent is
+ *       withdrawn, and the write fails with EINTR.
  */
 #include "fuse/file/pfile_write.h"
 
@@ -20,7 +21,6 @@
 #include <string.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/pfile_read.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/watch.h"
 #include "fuse/text/lines.h"
@@ -225,29 +225,21 @@ static void append_answer(struct append *ap)
         request_written(&ap->r, ap->lines.ends[n - 1]);
     } else {
         h->app.torn = h->app.tail.n > 0;
-        request_err(&ap->r, pfile_errno(rc));
+        request_err(&ap->r, request_errno(rc));
     }
 }
 
 static void tail_done(struct append *ap)
 {
     struct pfile *f = ap->file;
-    struct tails_wait *w, *next;
     int rc;
     append_committed(ap, &rc);
     if (rc != 0) {
         log_error("the last line, without a newline, of a file closed is not in %s/p%d: %s; write newlines "
                   "to be told",
-                  pfile_topic(f), pfile_partition(f), strerror(pfile_errno(rc)));
+                  pfile_topic(f), pfile_partition(f), strerror(request_errno(rc)));
     }
-    f->tails_done++;
-    for (w = LIST_FIRST(&f->tails_waiting); w != NULL; w = next) {
-        next = LIST_NEXT(w, link);
-        if (w->need <= f->tails_done) {
-            LIST_REMOVE(w, link);
-            w->cb(w);
-        }
-    }
+    tail_answered(f);
 }
 
 static void append_done(struct append *ap)
@@ -260,7 +252,7 @@ static void append_done(struct append *ap)
     else if (ap->waits)
         append_answer(ap);
     else if (rc != 0 && h->app.error == 0)
-        h->app.error = pfile_errno(rc);
+        h->app.error = request_errno(rc);
     settle_waiters(h);
     if (!ap->room)
         append_free(ap);
@@ -612,7 +604,7 @@ void append_release(struct handle *h)
                                  .key = KSTR_NULL,
                                  .value = kstr_bytes(app->tail.p, app->tail.n) };
     ap->is_tail = true;
-    f->tails_sent++;
+    tail_sent(f);
     append_send(ap, &r, 1, true);
     app->tail.n = 0;
     append_release_one(ap);
@@ -624,14 +616,4 @@ void append_release_all(struct mount *m)
     struct handle *h;
     LIST_FOREACH (h, &m->handles, open_link)
         append_release(h);
-}
-
-void tails_ask(struct pfile *f, struct tails_wait *w)
-{
-    if (f->tails_done == f->tails_sent) {
-        w->cb(w);
-        return;
-    }
-    w->need = f->tails_sent;
-    LIST_INSERT_HEAD(&f->tails_waiting, w, link);
 }

@@ -14,7 +14,6 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/file/pfile_attr.h"
-#include "fuse/file/pfile_read.h"
 #include "fuse/file/pfile_write.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/watch.h"
@@ -33,19 +32,18 @@ struct stream_reader {
     size_t size;
     bool nonblock;
     bool asked; /* the ends are newer than the read */
-    bool parked;
-    int steps; /* since `reached` */
+    int steps;  /* since `reached` */
     int64_t reached;
     struct ends_wait ends;
     struct fetch_wait fetch;
-    LIST_ENTRY(stream_reader) link; /* pfile->parked */
+    struct pfile_waker waker; /* parked while it waits */
 };
 
 static void stream_step(struct stream_reader *s);
 
 static void reader_free(struct stream_reader *s)
 {
-    KCHECK(!s->parked);
+    KCHECK(!s->waker.waiting);
     handle_unref(s->h);
     free(s);
 }
@@ -56,19 +54,12 @@ static void reader_end(struct stream_reader *s, int err)
     reader_free(s);
 }
 
-static void reader_unpark(struct stream_reader *s)
-{
-    if (s->parked)
-        LIST_REMOVE(s, link);
-    s->parked = false;
-}
-
 static void on_stream_interrupted(struct request *r)
 {
     struct stream_reader *s = container_of(r, struct stream_reader, r);
     request_err(r, EINTR);
-    if (s->parked) { /* else what it waits for ends it */
-        reader_unpark(s);
+    if (s->waker.waiting) { /* else what it waits for ends it */
+        pfile_unwake(&s->waker);
         reader_free(s);
     }
 }
@@ -78,7 +69,7 @@ static void on_stream_ends(struct ends_wait *w, int rc)
     struct stream_reader *s = container_of(w, struct stream_reader, ends);
     s->asked = true;
     if (rc != 0)
-        reader_end(s, pfile_errno(rc));
+        reader_end(s, request_errno(rc));
     else
         stream_step(s);
 }
@@ -90,11 +81,11 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
     if (rc == -ERANGE) { /* retention was faster */
         ends_ask(f, &s->ends);
     } else if (rc != 0) {
-        reader_end(s, pfile_errno(rc));
+        reader_end(s, request_errno(rc));
     } else {
         if (w->hole_end > 0) {
-            s->h->at = w->hole_end;
-            s->h->edge = TEXT_EDGE_NONE;
+            s->h->place.at = w->hole_end;
+            s->h->place.edge = TEXT_EDGE_NONE;
         }
         stream_step(s);
     }
@@ -104,33 +95,25 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
  * fetched with them. */
 static void stream_renew(struct handle *h)
 {
-    struct ptext *now = ptext_now(h->node->pfile);
-    if (h->ptext == now)
-        return;
-    ptext_ref(now);
-    ptext_unref(h->ptext);
-    h->ptext = now;
+    place_lead(&h->place, ptext_now(h->node->pfile));
 }
 
 static void stream_park(struct stream_reader *s)
 {
-    struct pfile *f = s->h->node->pfile;
     stream_renew(s->h);
-    s->parked = true;
     s->steps = 0;
-    LIST_INSERT_HEAD(&f->parked, s, link);
-    watch_want(f->mount->watch, f);
+    pfile_wake_me(s->h->node->pfile, &s->waker);
 }
 
 static void stream_answer(struct stream_reader *s, const struct text_span *span)
 {
     struct handle *h = s->h;
-    struct ptext *t = h->ptext;
-    h->at += (int64_t)span->bytes;
-    h->edge = fetch_edge(t, h->at);
+    struct ptext *t = h->place.text;
+    h->place.at += (int64_t)span->bytes;
+    h->place.edge = fetch_edge(t, h->place.at);
     request_text(&s->r, span);
     /* Who catches up finds the next piece ready. */
-    fetch_ahead(t, h->at, h->at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
+    fetch_ahead(t, h->place.at, h->place.at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
     reader_free(s);
 }
 
@@ -148,11 +131,20 @@ static void reader_eof(struct stream_reader *s)
     reader_free(s);
 }
 
+static void on_stream_news(struct pfile_waker *w)
+{
+    struct stream_reader *s = container_of(w, struct stream_reader, waker);
+    if (s->h->mount->stopping && !s->h->node->topic->gone)
+        reader_eof(s);
+    else
+        stream_step(s);
+}
+
 static void stream_step(struct stream_reader *s)
 {
     struct handle *h = s->h;
     struct pfile *f = h->node->pfile;
-    struct ptext *t = h->ptext;
+    struct ptext *t = h->place.text;
     struct text_span span;
     span.bytes = 0;
     span.n = 0;
@@ -164,9 +156,9 @@ static void stream_step(struct stream_reader *s)
         ends_ask(f, &s->ends);
         return;
     }
-    if (h->at < 0)
-        h->at = stream_begin(f, t);
-    if (chunk_gather(&f->mount->texts, &t->chunks, h->at, s->size, &span) > 0) {
+    if (h->place.at < 0)
+        h->place.at = stream_begin(f, t);
+    if (chunk_gather(&f->mount->texts, &t->chunks, h->place.at, s->size, &span) > 0) {
         stream_answer(s, &span);
         return;
     }
@@ -174,28 +166,28 @@ static void stream_step(struct stream_reader *s)
         reader_eof(s);
         return;
     }
-    int64_t to = chunk_hole_end(&t->chunks, h->at);
-    if (to > h->at) {
-        h->at = to;
+    int64_t to = chunk_hole_end(&t->chunks, h->place.at);
+    if (to > h->place.at) {
+        h->place.at = to;
         stream_step(s);
         return;
     }
-    if (!fetch_goes_on(t, h->at, h->edge) && h->at < f->ends.start_text) {
-        h->at = f->ends.start_text;
-        h->edge = (struct text_edge){ h->at, f->ends.start_offset };
+    if (!fetch_goes_on(t, h->place.at, h->place.edge) && h->place.at < f->ends.start_text) {
+        h->place.at = f->ends.start_text;
+        h->place.edge = (struct text_edge){ h->place.at, f->ends.start_offset };
     }
-    if (!fetch_goes_on(t, h->at, h->edge) && h->at < f->ends.end_text && !ptext_is_sure(t, h->at)) {
+    if (!fetch_goes_on(t, h->place.at, h->place.edge) && h->place.at < f->ends.end_text && !ptext_is_sure(t, h->place.at)) {
         reader_end(s, EIO); /* compaction moved the place, and nobody knows where to */
         return;
     }
-    if (h->at > s->reached) {
-        s->reached = h->at;
+    if (h->place.at > s->reached) {
+        s->reached = h->place.at;
         s->steps = 0;
     }
     if (++s->steps > STREAM_STEPS_MAX)
         reader_end(s, EIO);
-    else if (h->at < f->ends.end_text)
-        fetch_text(t, h->at, h->edge, STREAM_FETCH_BYTES, &s->fetch);
+    else if (h->place.at < f->ends.end_text)
+        fetch_text(t, h->place.at, h->place.edge, STREAM_FETCH_BYTES, &s->fetch);
     else if (!s->nonblock)
         stream_park(s);
     else if (!s->asked)
@@ -218,79 +210,9 @@ static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off
     s->nonblock = (fi->flags & O_NONBLOCK) != 0;
     s->ends.cb = on_stream_ends;
     s->fetch.cb = on_stream_fetched;
+    s->waker.cb = on_stream_news;
     request_begin_with(&s->r, m, req, 0, on_stream_interrupted);
     stream_step(s);
-}
-
-/* ---- waking ---- */
-
-static void poll_forget(struct handle *h)
-{
-    if (h->poll != NULL)
-        LIST_REMOVE(h, poll_link);
-    handle_poll_forget(h);
-}
-
-static void polls_tell(struct pfile *f)
-{
-    struct handle *h, *next;
-    for (h = LIST_FIRST(&f->polled); h != NULL; h = next) {
-        next = LIST_NEXT(h, poll_link);
-        if (h->at < f->ends.end_text || h->node->topic->gone) {
-            LIST_REMOVE(h, poll_link);
-            handle_poll_tell(h);
-        }
-    }
-}
-
-/* Those parked anew while this runs stand at the front of a list that was taken away. */
-static void readers_go_on(struct pfile *f, void (*go)(struct stream_reader *s))
-{
-    struct stream_reader *s, *next;
-    for (s = LIST_FIRST(&f->parked); s != NULL; s = next) {
-        next = LIST_NEXT(s, link);
-        reader_unpark(s);
-        go(s);
-    }
-}
-
-static void wakers_tell(struct pfile *f)
-{
-    LIST_HEAD(, pfile_waker) told = LIST_HEAD_INITIALIZER(told);
-    struct pfile_waker *w;
-    while ((w = LIST_FIRST(&f->wakers)) != NULL) {
-        LIST_REMOVE(w, link);
-        LIST_INSERT_HEAD(&told, w, link);
-    }
-    while ((w = LIST_FIRST(&told)) != NULL) {
-        pfile_unwake(w);
-        w->cb(w);
-    }
-}
-
-void streams_wake(struct pfile *f)
-{
-    pfile_ref(f);
-    readers_go_on(f, stream_step);
-    wakers_tell(f);
-    polls_tell(f);
-    pfile_unref(f);
-}
-
-void streams_gone(struct pfile *f)
-{
-    pfile_ref(f);
-    readers_go_on(f, f->key.topic->gone ? stream_step : reader_eof);
-    wakers_tell(f);
-    polls_tell(f);
-    pfile_unref(f);
-}
-
-void streams_end(struct mount *m)
-{
-    struct pfile *f, *next;
-    HASH_ITER (hh, m->pfiles, f, next)
-        streams_gone(f);
 }
 
 /* ---- poll ---- */
@@ -300,18 +222,28 @@ struct stream_poll {
     struct ends_wait ends;
 };
 
+/* Told when there is something for it, not at every news. */
+static void on_poll_news(struct pfile_waker *w)
+{
+    struct handle *h = container_of(w, struct handle, poll_waker);
+    struct pfile *f = h->node->pfile;
+    if (h->place.at < f->ends.end_text || h->node->topic->gone)
+        handle_poll_tell(h);
+    else
+        pfile_wake_me(f, w);
+}
+
 static void on_poll_ends(struct ends_wait *w, int rc)
 {
     struct stream_poll *p = container_of(w, struct stream_poll, ends);
     struct handle *h = p->op.h;
     struct pfile *f = h->node->pfile;
-    if (rc == 0 && h->at < 0)
-        h->at = f->ends.start_text;
-    bool readable = rc != 0 || h->at < f->ends.end_text || h->mount->stopping;
-    bool listed = h->poll != NULL;
+    if (rc == 0 && h->place.at < 0)
+        h->place.at = f->ends.start_text;
+    bool readable = rc != 0 || h->place.at < f->ends.end_text || h->mount->stopping;
+    h->poll_waker.cb = on_poll_news;
     if (poll_op_end(&p->op, readable)) {
-        if (!listed)
-            LIST_INSERT_HEAD(&f->polled, h, poll_link);
+        pfile_wake_me(f, &h->poll_waker);
         watch_want(h->mount->watch, f);
     }
     free(p);
@@ -355,7 +287,8 @@ static void stream_write(struct handle *h, fuse_req_t req, const char *buf, size
 
 static void stream_release(struct handle *h)
 {
-    poll_forget(h);
+    pfile_unwake(&h->poll_waker);
+    handle_poll_forget(h);
     append_release(h);
 }
 

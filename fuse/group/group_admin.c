@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuse/admin.h"
 #include "fuse/base/mount.h"
 #include "fuse/cluster/groups.h"
-#include "fuse/file/pfile_read.h"
+#include "fuse/group/group_files.h"
 #include "fuse/page/page.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/tree/dir.h"
@@ -74,7 +73,7 @@ static void group_reply_made(struct group_op *op)
     if (n->page != NULL)
         page_touch(n->page);
     if (req != NULL && op->opens)
-        admin_reply_created(m, n, op->flags, req);
+        entry_reply_created(m, n, op->flags, req);
     else if (req != NULL)
         entry_reply(m, n, req);
     node_unref(m, n);
@@ -116,7 +115,7 @@ static void group_row_done(struct group_op *op, int rc)
     if (--op->waiting > 0)
         return;
     if (op->rc != 0)
-        group_op_end(op, pfile_errno(op->rc));
+        group_op_end(op, request_errno(op->rc));
     else
         group_commit(op);
 }
@@ -225,7 +224,7 @@ static void on_group_metadata(struct topics_wait *w, int rc)
     const struct client_topic *ct = rc == 0 ? client_topic(op->r.mount->client, t->name) : NULL;
     int32_t first = MAX(op->only, 0), n = op->only >= 0 ? 1 : ct == NULL ? 0 : ct->n_partitions;
     if (rc != 0 || ct == NULL || t->gone)
-        group_op_end(op, rc != 0 && rc != -ENOENT ? pfile_errno(rc) : ESTALE);
+        group_op_end(op, rc != 0 && rc != -ENOENT ? request_errno(rc) : ESTALE);
     else if (op->deletes)
         group_delete(op, first, n);
     else if (first >= ct->n_partitions)

@@ -10,6 +10,7 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/cluster/groups.h"
+#include "fuse/group/group_files.h"
 #include "fuse/page/page.h"
 #include "fuse/partition/pfile.h"
 #include "lib/base/mem.h"
@@ -177,10 +178,25 @@ static void on_lag_metadata(struct topics_wait *w, int rc)
     group_ask(m, &t->ask);
 }
 
-void page_make_group_status(struct page *p)
+static void group_status_make(struct page *p)
 {
     struct lag_table *t = xcalloc(1, sizeof *t);
     t->page = p;
     t->metadata.cb = on_lag_metadata;
     topics_ask(page_mount(p), &t->metadata, page_node(p)->topic->name, METADATA_VALID_MS);
 }
+
+static void group_status_made(struct mount *m, struct node *n)
+{
+    page_attach(m, n, group_status_make, PAGE_VALID_MS);
+}
+
+const struct file_ops group_status_ops = {
+    .made = group_status_made,
+    .freed = page_detach,
+    .fill_stat = page_fill_stat,
+    .getattr = page_getattr,
+    .may_open = page_may_only_read,
+    .open = page_open,
+    .read = page_read,
+};

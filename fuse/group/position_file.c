@@ -12,7 +12,7 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/cluster/groups.h"
-#include "fuse/file/pfile_read.h"
+#include "fuse/group/group_files.h"
 #include "fuse/page/page.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/tree/file.h"
@@ -40,7 +40,7 @@ static void on_position(struct group_ask *a, int rc, const struct position *p, s
     bytebuf_done(&text);
 }
 
-void page_make_position(struct page *p)
+static void position_make(struct page *p)
 {
     const struct node *n = page_node(p);
     struct position_get *g = xcalloc(1, sizeof *g);
@@ -111,7 +111,7 @@ static void on_set_ends(struct ends_wait *w, int rc)
     const struct ends *e = &s->h->node->pfile->ends;
     int64_t room = e->end_offset - e->start_offset;
     if (rc != 0)
-        set_end(s, pfile_errno(rc));
+        set_end(s, request_errno(rc));
     else if (s->to.kind == BOUND_START)
         set_commit(s, e->start_offset);
     else if (s->to.kind == BOUND_FIRST)
@@ -128,7 +128,7 @@ static void on_set_found(struct position_find *f, int rc, enum kerr err, int64_t
     struct position_set *s = container_of(f, struct position_set, find);
     (void)err;
     if (rc != 0)
-        set_end(s, pfile_errno(rc));
+        set_end(s, request_errno(rc));
     else if (offset < 0)
         ends_ask(s->h->node->pfile, &s->ends); /* kind is a time: the end */
     else
@@ -192,7 +192,7 @@ static void on_set_sure(struct topics_wait *w, int rc)
     const struct node *n = s->h->node;
     enum bound_kind kind = s->to.kind;
     if (n->topic->gone || rc != 0)
-        set_end(s, n->topic->gone ? ESTALE : pfile_errno(rc));
+        set_end(s, n->topic->gone ? ESTALE : request_errno(rc));
     else if (group_is_read(s->r.mount, n->view.group, n->topic, n->partition))
         set_end(s, EBUSY);
     else if (kind == BOUND_OFFSET)
@@ -230,7 +230,16 @@ static int position_may_open(struct mount *m, struct node *n, int flags)
     return n->topic->gone ? ESTALE : 0;
 }
 
+/* A position is never told from what was known before. */
+static void position_made(struct mount *m, struct node *n)
+{
+    page_attach(m, n, position_make, 0);
+}
+
 const struct file_ops position_ops = {
+    .made = position_made,
+    .freed = page_detach,
+    .fill_stat = page_fill_stat,
     .getattr = page_getattr,
     .may_open = position_may_open,
     .open = page_open,

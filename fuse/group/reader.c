@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuse/file/pfile_read.h"
 #include "fuse/partition/watch.h"
 #include "fuse/tree/poll_op.h"
 #include "lib/base/check.h"
@@ -150,7 +149,7 @@ static void op_step(struct reader_op *op)
 {
     struct reader *g = op->reader;
     int64_t at = g->follow ? g->at : op->off;
-    int err = g->lost ? EBUSY : g->error;
+    int err = g->user.lost ? EBUSY : g->error;
     if (!request_is_open(&op->r)) { /* interrupted: nothing may be taken for it */
         op_free(op);
         return;
@@ -172,7 +171,7 @@ static void op_step(struct reader_op *op)
             op_answer(op, at);
     } else if (g->topic_gone && !g->follow)
         op_fail(op, ESTALE);
-    else if (g->closing || g->topic_gone)
+    else if (g->user.closing || g->topic_gone)
         op_answer(op, reader_end(g));
     else if ((g->member == NULL || g->assigned) && reader_is_dry(g))
         op_at_end(op);
@@ -210,7 +209,7 @@ static void reader_free(struct reader *g)
     struct reader_part *p;
     while ((p = LIST_FIRST(&g->parts)) != NULL)
         part_free(p);
-    LIST_REMOVE(g, link);
+    group_user_end(&g->user);
     reader_heirs_go(g);
     group_waits_go(m, g->node->view.group);
     timer_clear(m->loop, &g->timer);
@@ -246,7 +245,7 @@ void reader_go(struct reader *g)
     reader_polls_go(g);
     reader_try_release(g);
     parts_reap(g);
-    if (!g->closing || !reader_is_over(g))
+    if (!g->user.closing || !reader_is_over(g))
         return;
     if (g->member != NULL)
         reader_leave(g);
@@ -256,23 +255,24 @@ void reader_go(struct reader *g)
 
 void reader_close(struct reader *g)
 {
-    g->closing = true;
+    g->user.closing = true;
     reader_go(g);
 }
 
 void readers_end(struct mount *m)
 {
-    struct reader *g, *next;
-    for (g = LIST_FIRST(&m->readers); g != NULL; g = next) {
-        next = LIST_NEXT(g, link);
-        reader_close(g);
+    struct group_user *u, *next;
+    for (u = LIST_FIRST(&m->group_users); u != NULL; u = next) {
+        next = LIST_NEXT(u, link);
+        reader_close(container_of(u, struct reader, user));
     }
 }
 
 bool readers_pending(const struct mount *m)
 {
-    struct reader *g;
-    LIST_FOREACH (g, &m->readers, link) {
+    struct group_user *u;
+    LIST_FOREACH (u, &m->group_users, link) {
+        struct reader *g = container_of(u, struct reader, user);
         if (!reader_is_over(g) || g->member != NULL)
             return true;
     }
@@ -310,7 +310,8 @@ struct reader *reader_new(struct handle *h)
     TAILQ_INIT(&g->polls);
     TAILQ_INIT(&g->heirs);
     g->timer.cb = on_reader_timer;
-    LIST_INSERT_HEAD(&g->mount->readers, g, link);
+    g->user = (struct group_user){ .group = g->node->view.group, .topic = g->node->topic, .partition = g->node->partition };
+    group_user_begin(g->mount, &g->user);
     h->reader = g;
     return g;
 }

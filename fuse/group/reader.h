@@ -61,7 +61,8 @@ struct reader {
     struct mount *mount;
     struct node *node; /* owned reference */
     struct handle *h;  /* the open file; NULL after its release */
-    bool follow, closing;
+    struct group_user user; /* what others know of it */
+    bool follow;
     int error; /* to be told by the next read, positive (A5) */
     LIST_HEAD(, reader_part) parts;
     int64_t at; /* follow: where the next read is */
@@ -81,9 +82,7 @@ struct reader {
     struct group_look look;
     bool asking, looking;        /* what is out */
     int64_t looked_ms, alone_ms; /* when that was asked; up to when there were no members (A6) */
-    bool lost;                   /* to members */
     bool topic_gone;             /* A7 */
-    LIST_ENTRY(reader) link;     /* mount->readers */
     /* as/G/all (reader_member.c) */
     struct member *member;
     bool assigned, releasing, leaving;
@@ -95,6 +94,8 @@ struct reader {
     int64_t polled_end; /* and of bytes up to here */
     struct timer release_timer;
 };
+
+extern const struct file_ops reader_ops;
 
 struct reader *reader_new(struct handle *h);
 /* Something has changed: waiting reads go on as far as they can. */
@@ -126,8 +127,6 @@ void reader_open_go(struct reader *g); /* while g->opening: answers when all is 
 void reader_heirs_go(struct reader *g);
 void reader_lose(struct reader *g);     /* A6: the group has members */
 bool reader_is_alone(struct reader *g); /* A6; asks when that is not known: reader_go when it is */
-void group_waits_go(struct mount *m, const char *group);
-void group_waits_end(struct mount *m);
 
 /* ---- reader_poll.c ---- */
 void reader_poll(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph);

@@ -26,7 +26,7 @@ void reader_try_release(struct reader *g)
 {
     if (!g->releasing)
         return;
-    bool idle = g->dealt || g->closing || g->delivered <= g->start || g->first == g->n_lines;
+    bool idle = g->dealt || g->user.closing || g->delivered <= g->start || g->first == g->n_lines;
     if (idle && reader_is_committed(g))
         give_back(g);
 }
@@ -76,7 +76,7 @@ static void on_ended(struct member *mb, int rc, enum kerr err)
     parts_reap(g);
     if (rc != 0)
         g->error = group_errno(rc, err);
-    g->closing |= rc != 0;
+    g->user.closing |= rc != 0;
     reader_go(g);
 }
 
@@ -111,10 +111,11 @@ void reader_leave(struct reader *g)
 
 void readers_stop(struct mount *m)
 {
-    struct reader *g, *next;
-    group_waits_end(m);
-    for (g = LIST_FIRST(&m->readers); g != NULL; g = next) {
-        next = LIST_NEXT(g, link);
+    struct group_user *u, *next;
+    group_waits_cancel(m);
+    for (u = LIST_FIRST(&m->group_users); u != NULL; u = next) {
+        next = LIST_NEXT(u, link);
+        struct reader *g = container_of(u, struct reader, user);
         struct member *mb = g->member;
         if (mb == NULL)
             continue;

@@ -24,67 +24,11 @@ struct reader_open {
     TAILQ_ENTRY(reader_open) link;
 };
 
-/* ---- waiting ---- */
-
-static bool group_is_closing(const struct mount *m, const char *group)
-{
-    const struct reader *g;
-    LIST_FOREACH (g, &m->readers, link) {
-        if (g->closing && strcmp(g->node->view.group, group) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool group_is_read(const struct mount *m, const char *group, const struct topic *t, int32_t partition)
-{
-    const struct reader *g;
-    LIST_FOREACH (g, &m->readers, link) {
-        const struct node *n = g->node;
-        bool alone = n->partition >= 0 && !g->closing && !g->lost;
-        if (alone && n->topic == t && (partition < 0 || n->partition == partition) &&
-            strcmp(n->view.group, group) == 0)
-            return true;
-    }
-    return false;
-}
-
-void group_wait(struct mount *m, struct group_wait *w)
-{
-    if (group_is_closing(m, w->group))
-        TAILQ_INSERT_TAIL(&m->group_waits, w, link);
-    else
-        w->cb(w, 0);
-}
-
-void group_waits_go(struct mount *m, const char *group)
-{
-    struct group_wait *w, *next;
-    if (group_is_closing(m, group))
-        return;
-    for (w = TAILQ_FIRST(&m->group_waits); w != NULL; w = next) {
-        next = TAILQ_NEXT(w, link);
-        if (strcmp(w->group, group) != 0)
-            continue;
-        TAILQ_REMOVE(&m->group_waits, w, link);
-        w->cb(w, 0);
-    }
-}
-
-void group_waits_end(struct mount *m)
-{
-    struct group_wait *w;
-    while ((w = TAILQ_FIRST(&m->group_waits)) != NULL) {
-        TAILQ_REMOVE(&m->group_waits, w, link);
-        w->cb(w, -ECANCELED);
-    }
-}
-
 /* ---- members ---- */
 
 void reader_lose(struct reader *g)
 {
-    g->lost = true;
+    g->user.lost = true;
     parts_gone(g);
 }
 
@@ -113,7 +57,7 @@ static void reader_look(struct reader *g)
 
 bool reader_is_alone(struct reader *g)
 {
-    if (g->member != NULL || g->closing || loop_now_ms(g->mount->loop) < g->alone_ms + ALONE_VALID_MS)
+    if (g->member != NULL || g->user.closing || loop_now_ms(g->mount->loop) < g->alone_ms + ALONE_VALID_MS)
         return true;
     if (!g->looking)
         reader_look(g);
@@ -176,8 +120,9 @@ static void on_reader_position(struct group_ask *a, int rc, const struct positio
 
 static struct reader *reader_find(const struct mount *m, const struct node *n)
 {
-    struct reader *g;
-    LIST_FOREACH (g, &m->readers, link) {
+    struct group_user *u;
+    LIST_FOREACH (u, &m->group_users, link) {
+        struct reader *g = container_of(u, struct reader, user);
         if (g->node->topic == n->topic && g->node->partition == n->partition &&
             strcmp(g->node->view.group, n->view.group) == 0)
             return g;
@@ -241,7 +186,7 @@ void reader_heirs_go(struct reader *g)
 static void on_patience(struct timer *t)
 {
     struct reader_open *o = container_of(t, struct reader_open, patience);
-    if (o->before == NULL || o->before->closing)
+    if (o->before == NULL || o->before->user.closing)
         return;
     TAILQ_REMOVE(&o->before->heirs, o, link);
     open_end(o, EBUSY);

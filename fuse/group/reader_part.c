@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuse/file/pfile_read.h"
 #include "fuse/group/reader.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
@@ -66,7 +65,7 @@ static void part_failed(struct reader_part *p, int rc)
     if (rc == -ENOENT)
         parts_topic_gone(p->reader);
     else
-        p->reader->error = pfile_errno(rc);
+        p->reader->error = request_errno(rc);
 }
 
 static void on_part_ends(struct ends_wait *w, int rc)

@@ -32,7 +32,7 @@ static bool is_inside_line(const struct reader *g, int64_t at)
 
 static bool reader_is_readable(const struct reader *g)
 {
-    if (g->error != 0 || g->lost || g->closing || g->topic_gone)
+    if (g->error != 0 || g->user.lost || g->user.closing || g->topic_gone)
         return true;
     if (g->releasing || g->orphaned) /* the rest of the line in hand, no more */
         return is_inside_line(g, g->at);

@@ -10,7 +10,6 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/cluster/topics.h"
-#include "fuse/file/pfile_read.h"
 #include "fuse/page/page.h"
 #include "fuse/tree/file.h"
 #include "lib/base/arena.h"
@@ -66,7 +65,7 @@ static void on_config(struct client_call *call, int rc, enum kerr err, int16_t v
     bytebuf_done(&text);
 }
 
-void page_make_config(struct page *p)
+static void config_make(struct page *p)
 {
     struct mount *m = page_mount(p);
     struct config_get *g = xcalloc(1, sizeof *g);
@@ -128,7 +127,7 @@ static void on_config_set(struct client_call *call, int rc, enum kerr err, int16
     if (rc == 0 && s->rest.n > 0)
         bytebuf_add(&h->app.tail, s->rest.p, s->rest.n);
     if (rc != 0)
-        request_err(&s->r, pfile_errno(rc));
+        request_err(&s->r, request_errno(rc));
     else if (s->size > 0)
         request_written(&s->r, s->size);
     else
@@ -189,7 +188,7 @@ static void on_config_sure(struct topics_wait *w, int rc)
         return;
     }
     s->h->app.tail.n = 0;
-    request_err(&s->r, rc == 0 || rc == -ENOENT ? ESTALE : pfile_errno(rc));
+    request_err(&s->r, rc == 0 || rc == -ENOENT ? ESTALE : request_errno(rc));
     config_set_free(s);
 }
 
@@ -269,7 +268,15 @@ static int config_may_open(struct mount *m, struct node *n, int flags)
     return n->topic->gone ? ESTALE : 0;
 }
 
+static void config_made(struct mount *m, struct node *n)
+{
+    page_attach(m, n, config_make, PAGE_VALID_MS);
+}
+
 const struct file_ops config_ops = {
+    .made = config_made,
+    .freed = page_detach,
+    .fill_stat = page_fill_stat,
     .getattr = page_getattr,
     .may_open = config_may_open,
     .open = page_open,

@@ -8,20 +8,18 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/cluster/topics.h"
-#include "fuse/file/pfile_read.h"
 #include "fuse/tree/file.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-
-/* A size may be so old; what is opened is always made anew. */
-#define PAGE_VALID_MS 1000
 
 LIST_HEAD(page_wait_list, page_wait);
 
 struct page {
     struct mount *mount;
     struct node *node;
+    void (*make)(struct page *p);
+    int64_t valid_ms;
     struct rcbuf *text;    /* NULL: never made */
     int64_t made_ms;       /* 0: to be made anew */
     bool making, outdated; /* outdated: it changed while it was being made */
@@ -29,26 +27,21 @@ struct page {
     struct page_wait_list next;    /* for what is made after it: they came when it had begun */
 };
 
-bool page_is_of(enum node_kind kind)
-{
-    return kind == NODE_TOPIC_CONFIG || kind == NODE_TOPIC_STATUS || kind == NODE_CLUSTER_STATUS ||
-           kind == NODE_GROUP_STATUS || kind == NODE_POSITION;
-}
-
-struct page *page_new(struct mount *m, struct node *n)
+void page_attach(struct mount *m, struct node *n, void (*make)(struct page *p), int64_t valid_ms)
 {
     struct page *p = xcalloc(1, sizeof *p);
     p->mount = m;
     p->node = n;
+    p->make = make;
+    p->valid_ms = valid_ms;
     LIST_INIT(&p->waiting);
     LIST_INIT(&p->next);
-    return p;
+    n->page = p;
 }
 
-void page_free(struct page *p)
+void page_detach(struct node *n)
 {
-    if (p == NULL)
-        return;
+    struct page *p = n->page;
     KCHECK(!p->making && LIST_EMPTY(&p->waiting) && LIST_EMPTY(&p->next));
     rcbuf_unref(p->text);
     free(p);
@@ -86,27 +79,6 @@ void page_touch(struct page *p)
     p->node->changed_wall_ms = clock_wall_ms();
 }
 
-static void page_make(struct page *p)
-{
-    switch (p->node->kind) {
-    case NODE_TOPIC_CONFIG:
-        page_make_config(p);
-        return;
-    case NODE_TOPIC_STATUS:
-        page_make_topic_status(p);
-        return;
-    case NODE_GROUP_STATUS:
-        page_make_group_status(p);
-        return;
-    case NODE_POSITION:
-        page_make_position(p);
-        return;
-    default:
-        KCHECK(p->node->kind == NODE_CLUSTER_STATUS);
-        page_make_cluster_status(p);
-    }
-}
-
 /* A text is as old as the last change that was seen, however often it is made. */
 static bool page_is_news(const struct page *p, const struct bytebuf *text)
 {
@@ -126,7 +98,7 @@ static void page_start(struct page *p)
 {
     p->making = true;
     node_ref(p->node);
-    page_make(p);
+    p->make(p);
 }
 
 static void waits_move(struct page_wait_list *from, struct page_wait_list *to)
@@ -155,7 +127,7 @@ void page_made(struct page *p, int rc, struct bytebuf *text)
     if (p->outdated && rc == 0) {
         p->outdated = false;
         bytebuf_done(text);
-        page_make(p);
+        p->make(p);
         return;
     }
     p->making = p->outdated = false;
@@ -171,8 +143,7 @@ void page_made(struct page *p, int rc, struct bytebuf *text)
 
 static bool page_is_fresh(const struct page *p)
 {
-    return p->text != NULL && p->made_ms > 0 && p->node->kind != NODE_POSITION &&
-           p->made_ms + PAGE_VALID_MS > loop_now_ms(p->mount->loop);
+    return p->text != NULL && p->made_ms > 0 && p->made_ms + p->valid_ms > loop_now_ms(p->mount->loop);
 }
 
 void page_ask(struct page *p, struct page_wait *w)
@@ -205,13 +176,17 @@ struct page_op {
     struct page_wait wait;
 };
 
+void page_fill_stat(struct mount *m, struct node *n, struct stat *ret)
+{
+    node_fill_stat(m, n, ret);
+    ret->st_size = (off_t)page_size(n->page);
+    ret->st_blocks = (ret->st_size + 511) / 512;
+}
+
 static void page_reply_attr(struct page_op *op)
 {
     struct stat st;
-    struct page *p = op->n->page;
-    node_fill_stat(op->r.mount, op->n, &st);
-    st.st_size = (off_t)page_size(p);
-    st.st_blocks = (st.st_size + 511) / 512;
+    page_fill_stat(op->r.mount, op->n, &st);
     request_attr(&op->r, &st, 0);
 }
 
@@ -220,7 +195,7 @@ static void page_reply_open(struct page_op *op, int rc)
     fuse_req_t req = request_take(&op->r);
     if (req == NULL || rc != 0) {
         if (req != NULL)
-            fuse_reply_err(req, pfile_errno(rc));
+            fuse_reply_err(req, request_errno(rc));
         handle_drop(op->h);
     } else {
         op->h->text = rcbuf_ref(op->n->page->text);
@@ -236,7 +211,7 @@ static void on_page(struct page_wait *w, int rc)
     if (op->h != NULL)
         page_reply_open(op, rc);
     else if (rc != 0)
-        request_err(&op->r, pfile_errno(rc));
+        request_err(&op->r, request_errno(rc));
     else
         page_reply_attr(op);
     node_unref(m, op->n);
@@ -283,4 +258,11 @@ void page_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct 
         fuse_reply_buf(req, NULL, 0);
     else
         fuse_reply_buf(req, (const char *)h->text->p + off, MIN(size, n - (size_t)off));
+}
+
+int page_may_only_read(struct mount *m, struct node *n, int flags)
+{
+    (void)m;
+    (void)n;
+    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0 ? EPERM : 0;
 }

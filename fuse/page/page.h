@@ -15,6 +15,7 @@
 
 struct mount;
 struct handle;
+struct file_ops;
 struct page;
 
 struct page_wait {
@@ -22,9 +23,9 @@ struct page_wait {
     LIST_ENTRY(page_wait) link;              /* private */
 };
 
-bool page_is_of(enum node_kind kind); /* do nodes of this kind have a page? */
-struct page *page_new(struct mount *m, struct node *n);
-void page_free(struct page *p); /* NULL is fine; nobody may wait */
+/* Gives a new node its page. make makes the text, and ends with page_made exactly once. valid_ms: how old the text may
+ * be when only its size is asked for. */
+void page_attach(struct mount *m, struct node *n, void (*make)(struct page *p), int64_t valid_ms);
 /* cb when the text is there and new enough; may run before this returns. */
 void page_ask(struct page *p, struct page_wait *w);
 /* The same, but nothing of it is older than this call. */
@@ -35,20 +36,21 @@ struct slice page_text(const struct page *p); /* the same; until the loop's next
 void page_expire(struct page *p);             /* what it says has changed */
 void page_touch(struct page *p);              /* and it was just now */
 
-/* What makes a text; each ends with page_made exactly once. */
-void page_make_config(struct page *p);       /* config_file.c */
-void page_make_topic_status(struct page *p); /* status_file.c */
-void page_make_cluster_status(struct page *p);
-void page_make_group_status(struct page *p); /* group_status.c */
-void page_make_position(struct page *p);     /* position_file.c */
+/* What a size may be as old as: a second, as metadata. */
+#define PAGE_VALID_MS 1000
 /* Takes the bytes of text (when rc is 0). */
 void page_made(struct page *p, int rc, struct bytebuf *text);
 struct mount *page_mount(const struct page *p);
 struct node *page_node(const struct page *p);
 
-/* file_ops of such files */
+/* What such files have in common among their file_ops. */
+void page_detach(struct node *n); /* .freed */
+void page_fill_stat(struct mount *m, struct node *n, struct stat *ret);
 void page_getattr(struct mount *m, struct node *n, fuse_req_t req);
 void page_open(struct handle *h, fuse_req_t req);
 void page_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi);
+int page_may_only_read(struct mount *m, struct node *n, int flags); /* .may_open */
+
+extern const struct file_ops config_ops, topic_status_ops, cluster_status_ops;
 
 #endif

@@ -117,7 +117,7 @@ static void on_topic_metadata(struct topics_wait *w, int rc)
         topic_table_done(t);
 }
 
-void page_make_topic_status(struct page *p)
+static void topic_status_make(struct page *p)
 {
     struct topic_table *t = xcalloc(1, sizeof *t);
     t->page = p;
@@ -200,7 +200,7 @@ static void on_cluster(struct client_call *call, int rc, enum kerr err, int16_t 
     topics_ask(page_mount(t->page), &t->metadata, NULL, 0);
 }
 
-void page_make_cluster_status(struct page *p)
+static void cluster_status_make(struct page *p)
 {
     struct cluster_table *t = xcalloc(1, sizeof *t);
     struct mount *m = page_mount(p);
@@ -217,16 +217,32 @@ void page_make_cluster_status(struct page *p)
     client_call(m->client, &t->call);
 }
 
-static int status_may_open(struct mount *m, struct node *n, int flags)
+static void topic_status_made(struct mount *m, struct node *n)
 {
-    (void)m;
-    (void)n;
-    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0 ? EPERM : 0;
+    page_attach(m, n, topic_status_make, PAGE_VALID_MS);
 }
 
-const struct file_ops status_ops = {
+static void cluster_status_made(struct mount *m, struct node *n)
+{
+    page_attach(m, n, cluster_status_make, PAGE_VALID_MS);
+}
+
+const struct file_ops topic_status_ops = {
+    .made = topic_status_made,
+    .freed = page_detach,
+    .fill_stat = page_fill_stat,
     .getattr = page_getattr,
-    .may_open = status_may_open,
+    .may_open = page_may_only_read,
+    .open = page_open,
+    .read = page_read,
+};
+
+const struct file_ops cluster_status_ops = {
+    .made = cluster_status_made,
+    .freed = page_detach,
+    .fill_stat = page_fill_stat,
+    .getattr = page_getattr,
+    .may_open = page_may_only_read,
     .open = page_open,
     .read = page_read,
 };

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/pfile_read.h"
 #include "fuse/page/page.h"
 #include "fuse/partition/pfile.h"
 #include "lib/base/mem.h"
@@ -158,7 +157,7 @@ static void on_xattr_page(struct page_wait *w, int rc)
 {
     struct xattr_op *op = container_of(w, struct xattr_op, page);
     if (rc != 0)
-        xattr_end(op, pfile_errno(rc));
+        xattr_end(op, request_errno(rc));
     else if (page_size(op->n->page) == 0) /* deleted meanwhile */
         xattr_end(op, ENODATA);
     else
@@ -169,7 +168,7 @@ static void on_xattr_ends(struct ends_wait *w, int rc)
 {
     struct xattr_op *op = container_of(w, struct xattr_op, ends);
     if (rc != 0)
-        xattr_end(op, pfile_errno(rc));
+        xattr_end(op, request_errno(rc));
     else if (op->a->needs_page)
         page_ask(op->n->page, &op->page);
     else
@@ -180,7 +179,7 @@ static void on_xattr_metadata(struct topics_wait *w, int rc)
 {
     struct xattr_op *op = container_of(w, struct xattr_op, metadata);
     if (rc != 0)
-        xattr_end(op, pfile_errno(rc));
+        xattr_end(op, request_errno(rc));
     else if (op->a->needs_ends)
         ends_ask(op->n->pfile, &op->ends);
     else

@@ -12,7 +12,6 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/partition/pfile.h"
-#include "fuse/tree/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -70,50 +69,15 @@ static void check_end(struct ends_check *c, int rc)
 
 /* ---- what was found ---- */
 
-static void handle_lost(struct handle *h, int64_t text, int64_t offset)
-{
-    int64_t *at = h->node->kind == NODE_STREAM ? &h->at : &h->next_at;
-    if (*at >= text) {
-        *at = text;
-        h->edge = (struct text_edge){ text, offset };
-    }
-}
-
-static void handle_shift(struct handle *h, int64_t by)
-{
-    int64_t *at = h->node->kind == NODE_STREAM ? &h->at : &h->next_at;
-    if (*at >= 0)
-        *at += by;
-    if (h->edge.at >= 0)
-        h->edge.at += by;
-    for (size_t i = 0; i < h->n_jumps; i++)
-        h->jumps[i].at += by;
-}
-
 static void log_lost_tail(struct ends_check *c, int64_t text)
 {
     struct pfile *f = c->file;
-    struct handle *h;
     log_warn("%s/p%d: the log has lost its tail: records %" PRId64 " to %" PRId64
              ", which were seen here, are gone; readers go on at %" PRId64,
              pfile_topic(f), pfile_partition(f), c->common, f->ends.end_offset - 1, c->common);
-    ptexts_lost(f, text);
-    LIST_FOREACH (h, &f->mount->handles, open_link) {
-        if (h->ptext != NULL && h->ptext->file == f)
-            handle_lost(h, text, c->common);
-    }
+    ptexts_lost(f, text, c->common);
     f->told_end = MIN(f->told_end, c->common);
     f->watched_end = MIN(f->watched_end, c->common);
-}
-
-static void log_shift(struct pfile *f, int64_t by)
-{
-    struct handle *h;
-    ptexts_shift(f, by);
-    LIST_FOREACH (h, &f->mount->handles, open_link) {
-        if (h->ptext != NULL && h->ptext->file == f)
-            handle_shift(h, by);
-    }
 }
 
 /* The log's start stands where it stood: then nothing behind it was moved. */
@@ -131,7 +95,7 @@ static void check_settle(struct ends_check *c, int64_t text)
         log_lost_tail(c, text);
     } else if (text != known->end_text) { /* the broker counts from elsewhere */
         int64_t by = text - known->end_text;
-        log_shift(f, by);
+        ptexts_shift(f, by);
         known->start_text += by;
     }
     if (c->ends.era != known->era && !starts_alike(&c->ends, known))

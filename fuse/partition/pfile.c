@@ -17,6 +17,11 @@ struct pfile *pfile_find(struct mount *m, struct topic *t, int32_t partition)
     return f;
 }
 
+static void on_topic_gone(struct topic_listener *l)
+{
+    pfile_wake(container_of(l, struct pfile, on_gone));
+}
+
 struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
 {
     struct pfile *f = pfile_find(m, t, partition);
@@ -31,9 +36,9 @@ struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
     LIST_INIT(&f->texts);
     TAILQ_INIT(&f->known_nodes);
     LIST_INIT(&f->tails_waiting);
-    LIST_INIT(&f->parked);
-    LIST_INIT(&f->polled);
     LIST_INIT(&f->wakers);
+    f->on_gone.cb = on_topic_gone;
+    topic_listen(t, &f->on_gone);
     HASH_ADD(hh, m->pfiles, key, sizeof f->key, f);
     return f;
 }
@@ -48,12 +53,13 @@ void pfile_unref(struct pfile *f)
 {
     if (f == NULL || --f->refs > 0)
         return;
-    KCHECK(LIST_EMPTY(&f->parked) && LIST_EMPTY(&f->wakers) && LIST_EMPTY(&f->tails_waiting) && f->check == NULL);
+    KCHECK(LIST_EMPTY(&f->wakers) && LIST_EMPTY(&f->tails_waiting) && f->check == NULL);
     struct mount *m = f->mount;
     watch_drop(m->watch, f);
     ptext_unref(f->text);
     KINVARIANT("X1", LIST_EMPTY(&f->texts));
     HASH_DEL(m->pfiles, f);
+    topic_unlisten(&f->on_gone);
     topic_unref(f->key.topic);
     free(f);
 }
@@ -81,6 +87,68 @@ void pfile_unwake(struct pfile_waker *w)
     if (w->waiting)
         LIST_REMOVE(w, link);
     w->waiting = false;
+}
+
+/* Those who begin to wait anew meanwhile wait for the next news. */
+void pfile_wake(struct pfile *f)
+{
+    LIST_HEAD(, pfile_waker) told = LIST_HEAD_INITIALIZER(told);
+    struct pfile_waker *w;
+    pfile_ref(f);
+    while ((w = LIST_FIRST(&f->wakers)) != NULL) {
+        LIST_REMOVE(w, link);
+        LIST_INSERT_HEAD(&told, w, link);
+    }
+    while ((w = LIST_FIRST(&told)) != NULL) {
+        pfile_unwake(w);
+        w->cb(w);
+    }
+    pfile_unref(f);
+}
+
+/* What is woken may let go of any file, so the next one is held as well. */
+void pfiles_wake(struct mount *m)
+{
+    struct pfile *f = m->pfiles, *next;
+    if (f != NULL)
+        pfile_ref(f);
+    for (; f != NULL; f = next) {
+        next = f->hh.next;
+        if (next != NULL)
+            pfile_ref(next);
+        pfile_wake(f);
+        pfile_unref(f);
+    }
+}
+
+/* ---- last lines of closed files ---- */
+
+void tails_ask(struct pfile *f, struct tails_wait *w)
+{
+    if (f->tails_done == f->tails_sent) {
+        w->cb(w);
+        return;
+    }
+    w->need = f->tails_sent;
+    LIST_INSERT_HEAD(&f->tails_waiting, w, link);
+}
+
+void tail_sent(struct pfile *f)
+{
+    f->tails_sent++;
+}
+
+void tail_answered(struct pfile *f)
+{
+    struct tails_wait *w, *next;
+    f->tails_done++;
+    for (w = LIST_FIRST(&f->tails_waiting); w != NULL; w = next) {
+        next = LIST_NEXT(w, link);
+        if (w->need <= f->tails_done) {
+            LIST_REMOVE(w, link);
+            w->cb(w);
+        }
+    }
 }
 
 int64_t pfile_ino_text(const struct pfile *f)

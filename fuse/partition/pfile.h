@@ -3,9 +3,10 @@
  * A partition as a file: what all its nodes and open files share. It belongs to a topic's id: of one made anew under
  * the name there is another. Loop's thread only.
  *
- * How it is read by position, and P1, are ptext.h's rules. P2: end of file is only told from ends that were asked for after the read
- * came (to a millisecond), so what any client was told is committed is seen by the next read. P3: reads and
- * sizes wait for the unfinished last lines that closed files sent before.
+ * How it is read by position is said by ptext.h's rules, X1 to X5. Rules:
+ *   P2  End of file is only told from ends that were asked for after the read came (to a millisecond), so what any client
+ *       was told is committed is seen by the next read.
+ *   P3  Reads and sizes wait for the unfinished last lines that closed files sent before.
  */
 #ifndef KLOG_FUSE_PFILE_H
 #define KLOG_FUSE_PFILE_H
@@ -43,11 +44,17 @@ struct tails_wait {
     LIST_ENTRY(tails_wait) link; /* private */
 };
 
-/* Somebody who waits for the file to grow; taken off the list before cb. */
+/* Somebody who waits for news of the file; taken off the list before cb. */
 struct pfile_waker {
     void (*cb)(struct pfile_waker *w);
     bool waiting;                 /* private */
     LIST_ENTRY(pfile_waker) link; /* private */
+};
+
+/* A node of the file that the kernel knows, so that inotify may watch it. */
+struct known_node {
+    uint64_t id; /* what the kernel calls it */
+    TAILQ_ENTRY(known_node) link;
 };
 
 struct pfile_key {
@@ -82,17 +89,16 @@ struct pfile {
     int own_sends;       /* appends of this mount on their way */
     int64_t own_records; /* acknowledged ones that no news has shown yet */
 
-    LIST_HEAD(, stream_reader) parked; /* streams that wait for more */
-    LIST_HEAD(, pfile_waker) wakers;   /* others that wait for more */
-    LIST_HEAD(, handle) polled;        /* streams whose poll wants to be told */
+    LIST_HEAD(, pfile_waker) wakers;   /* who wait for more */
+    struct topic_listener on_gone;     /* the topic is deleted: that is news, too */
     int64_t watched_end;               /* end offset the watch has seen, -1 none */
     int64_t told_end;                  /* up to where the file was shown, or inotify watchers were told; -1: not shown yet */
     bool watching;                     /* in a poll on its way */
     bool news_failed;                  /* the last one had an error for it */
     TAILQ_ENTRY(pfile) watch_link;     /* among the watched */
     bool in_watch;
-    bool kernel_knows; /* its plain nodes have look-ups: inotify may watch them */
-    TAILQ_HEAD(, node) known_nodes; /* those, the oldest first */
+    bool kernel_knows;                   /* its plain nodes have look-ups: inotify may watch them */
+    TAILQ_HEAD(, known_node) known_nodes; /* those, the oldest first */
 
     UT_hash_handle hh; /* mount->pfiles */
 };
@@ -115,9 +121,12 @@ static inline int32_t pfile_partition(const struct pfile *f)
 /* Its leader and replicas as last heard; NULL: not known. Valid until the loop's next round. */
 const struct client_partition *pfile_metadata(const struct pfile *f);
 
-/* w's cb when the file has grown, or its topic is gone; once. */
+/* w's cb when the file has grown, its topic is gone, or the mount ends; once. */
 void pfile_wake_me(struct pfile *f, struct pfile_waker *w);
 void pfile_unwake(struct pfile_waker *w);
+/* There are news of one file, or of all. */
+void pfile_wake(struct pfile *f);
+void pfiles_wake(struct mount *m);
 
 /* What its inode numbers are made of besides the path (X4). */
 int64_t pfile_ino_text(const struct pfile *f);
@@ -139,9 +148,11 @@ void ends_check(struct pfile *f, const struct ends *e, int64_t asked_ns, struct 
 /* News of the watch, asked for at asked_ns. */
 void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns);
 
-/* ---- last lines of closed files (pfile_write.c) ---- */
+/* ---- last lines of closed files (P3) ---- */
 /* cb when all that was sent before has its answer; may run before this returns. */
 void tails_ask(struct pfile *f, struct tails_wait *w);
+void tail_sent(struct pfile *f);
+void tail_answered(struct pfile *f);
 
 /* ---- fetching (fetch.c) ---- */
 struct fetch_wait {

@@ -19,6 +19,7 @@ static struct ptext *ptext_new(struct pfile *f)
     t->whole_below = INT64_MAX;
     chunk_list_init(&t->chunks);
     LIST_INIT(&t->fetches);
+    LIST_INIT(&t->places);
     LIST_INSERT_HEAD(&f->texts, t, link);
     return t;
 }
@@ -51,7 +52,7 @@ void ptext_unref(struct ptext *t)
 {
     if (t == NULL || --t->refs > 0)
         return;
-    KINVARIANT("X1", t->readers == 0 && LIST_EMPTY(&t->fetches));
+    KINVARIANT("X1", t->readers == 0 && LIST_EMPTY(&t->fetches) && LIST_EMPTY(&t->places));
     chunk_list_clear(&t->file->mount->texts, &t->chunks);
     LIST_REMOVE(t, link);
     free(t);
@@ -124,6 +125,28 @@ bool ptext_is_sure(const struct ptext *t, int64_t at)
     return t->moves == t->file->moves || at >= t->sure_from;
 }
 
+/* ---- places ---- */
+
+void place_lead(struct text_place *p, struct ptext *t)
+{
+    struct ptext *before = p->text;
+    if (before == t)
+        return;
+    if (before != NULL)
+        LIST_REMOVE(p, link);
+    p->text = ptext_ref(t);
+    LIST_INSERT_HEAD(&t->places, p, link);
+    ptext_unref(before);
+}
+
+void place_done(struct text_place *p)
+{
+    if (p->text != NULL)
+        LIST_REMOVE(p, link);
+    ptext_unref(p->text);
+    free(p->jumps);
+}
+
 /* ---- news of the log ---- */
 
 void ptexts_moved(struct pfile *f, int64_t end_text)
@@ -134,8 +157,19 @@ void ptexts_moved(struct pfile *f, int64_t end_text)
     f->moves++;
 }
 
-static void ptext_lost(struct ptext *t, int64_t text)
+static void place_lost(struct text_place *p, int64_t text, int64_t offset)
 {
+    if (p->at < text)
+        return;
+    p->at = text;
+    p->edge = (struct text_edge){ text, offset };
+}
+
+static void ptext_lost(struct ptext *t, int64_t text, int64_t offset)
+{
+    struct text_place *p;
+    LIST_FOREACH (p, &t->places, link)
+        place_lost(p, text, offset);
     chunk_list_cut(&t->file->mount->texts, &t->chunks, text);
     t->sure_from = MIN(t->sure_from, text);
     if (!t->based)
@@ -146,20 +180,33 @@ static void ptext_lost(struct ptext *t, int64_t text)
     t->on_text = text;
 }
 
-void ptexts_lost(struct pfile *f, int64_t text)
+void ptexts_lost(struct pfile *f, int64_t text, int64_t offset)
 {
     struct ptext *t;
     LIST_FOREACH (t, &f->texts, link)
-        ptext_lost(t, text);
+        ptext_lost(t, text, offset);
+}
+
+static void place_shift(struct text_place *p, int64_t by)
+{
+    if (p->at >= 0)
+        p->at += by;
+    if (p->edge.at >= 0)
+        p->edge.at += by;
+    for (size_t i = 0; i < p->n_jumps; i++)
+        p->jumps[i].at += by;
 }
 
 void ptexts_shift(struct pfile *f, int64_t by)
 {
     struct ptext *t;
+    struct text_place *p;
     LIST_FOREACH (t, &f->texts, link) {
         chunk_list_clear(&f->mount->texts, &t->chunks);
         t->base += by;
         t->sure_from += by;
         t->on_text += by;
+        LIST_FOREACH (p, &t->places, link)
+            place_shift(p, by);
     }
 }

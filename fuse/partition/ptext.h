@@ -5,15 +5,17 @@
  *
  * A path leads to the text that begins where the log begins now; files that are open keep the one they were opened
  * with. Rules:
- * X1: while an open file reads by a text its base does not move, no position changes its content and the size never
- * shrinks. Files that only append hold nothing. X2: once the log begins elsewhere than at a base that is held, was
- * moved about by compaction, or has lost its tail, look-ups are led to a new text; nobody who opens a file sees an old
- * one. X3: bytes that the log no longer has are never made up: a positioned read of them is EIO, reading on goes on
- * behind them. X4: st_ino stays while any text of the partition is held, and is another one after its base has moved
- * and nobody holds one, so that who remembers an inode and a position does not mistake what is there for what was.
- * X5: the kernel keeps no name of a partition while a text of it is held, and looks it up each time. It keeps one for a
- * second where nobody reads, for those who append; the first who then opens the file to read is told ESTALE once, so that
- * the kernel looks the name up anew and forgets it from then on.
+ *   X1  While an open file reads by a text its base does not move, no position changes its content and the size never
+ *       shrinks. Files that only append hold nothing.
+ *   X2  Once the log begins elsewhere than at a base that is held, was moved about by compaction, or has lost its tail,
+ *       look-ups are led to a new text; nobody who opens a file sees an old one.
+ *   X3  Bytes that the log no longer has are never made up: a positioned read of them is EIO, reading on goes on behind
+ *       them.
+ *   X4  st_ino stays while any text of the partition is held, and is another one after its base has moved and nobody
+ *       holds one, so that who remembers an inode and a position does not mistake what is there for what was.
+ *   X5  The kernel keeps no name of a partition while a text of it is held, and looks it up each time. It keeps one for a
+ *       second where nobody reads, for those who append; the first who then opens the file to read is told ESTALE once,
+ *       so that the kernel looks the name up anew and forgets it from then on.
  */
 #ifndef KLOG_FUSE_PTEXT_H
 #define KLOG_FUSE_PTEXT_H
@@ -32,6 +34,21 @@ struct text_edge {
 };
 #define TEXT_EDGE_NONE ((struct text_edge){ -1, -1 })
 
+/* Positions [from, to) of an open file lie at text position `at` and behind it. */
+struct text_jump {
+    int64_t from, to, at;
+};
+
+/* Where somebody reads. Text positions in it move with the log's. */
+struct text_place {
+    struct ptext *text;      /* owned reference; NULL: none yet */
+    int64_t at;              /* where to go on; -1: not yet begun */
+    struct text_edge edge;   /* what is known of that place */
+    struct text_jump *jumps; /* where what was read lies elsewhere than ptext_place() says, by position */
+    size_t n_jumps;
+    LIST_ENTRY(text_place) link; /* text->places */
+};
+
 struct ptext {
     struct pfile *file; /* who has a reference on this has one on it too */
     int refs;
@@ -45,6 +62,7 @@ struct ptext {
      * text position on_text and behind it, and what was between is gone. on_position 0: nothing was lost. */
     int64_t whole_below, on_position, on_text;
     struct chunk_list chunks;
+    LIST_HEAD(, text_place) places; /* of those who read by it */
     LIST_HEAD(, fetch) fetches; /* on their way */
     LIST_ENTRY(ptext) link;     /* file->texts */
 };
@@ -66,11 +84,15 @@ int64_t ptext_place(struct ptext *t, int64_t position);
 /* Does the log still have at text position `at` what it had when the text was begun? */
 bool ptext_is_sure(const struct ptext *t, int64_t at);
 
+/* From now on the place is in text t. */
+void place_lead(struct text_place *p, struct ptext *t);
+void place_done(struct text_place *p);
+
 /* ---- news of the log; its ends are still the old ones ---- */
 /* Compaction moved what stands before `end_text`. */
 void ptexts_moved(struct pfile *f, int64_t end_text);
-/* What stood behind text position `text` is gone; the log goes on there with other records. */
-void ptexts_lost(struct pfile *f, int64_t text);
+/* What stood behind text position `text` is gone; the log goes on there with other records, from `offset`. */
+void ptexts_lost(struct pfile *f, int64_t text, int64_t offset);
 /* All positions are greater by `by` than they were. */
 void ptexts_shift(struct pfile *f, int64_t by);
 

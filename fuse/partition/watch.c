@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/stream.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/poke.h"
 #include "fuse/partition/stat_call.h"
@@ -88,7 +87,7 @@ void watch_free(struct watch *w)
 
 static bool wanted_now(const struct pfile *f)
 {
-    return !LIST_EMPTY(&f->parked) || !LIST_EMPTY(&f->polled) || !LIST_EMPTY(&f->wakers);
+    return !LIST_EMPTY(&f->wakers);
 }
 
 static void watch_add(struct watch *w, struct pfile *f)
@@ -156,9 +155,9 @@ void watch_drop(struct watch *w, struct pfile *f)
 
 static void watchers_tell(struct watch *w, struct pfile *f, bool elsewhere)
 {
-    const struct node *n;
-    bool several = TAILQ_NEXT(TAILQ_FIRST(&f->known_nodes), known) != NULL; /* this mount's append told those of one */
-    TAILQ_FOREACH (n, &f->known_nodes, known) {
+    const struct known_node *n;
+    bool several = TAILQ_NEXT(TAILQ_FIRST(&f->known_nodes), link) != NULL; /* this mount's append told those of one */
+    TAILQ_FOREACH (n, &f->known_nodes, link) {
         if (elsewhere || several)
             poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f), n->id);
     }
@@ -197,7 +196,7 @@ static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends
     }
     ends_set(f, e, p->sent_ns);
     watch_judge(w, f);
-    streams_wake(f);
+    pfile_wake(f);
 }
 
 /* Files that nobody wants news of any more go; the others into the next round. */

@@ -35,6 +35,8 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
 void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret);
 /* Answers a LOOKUP, MKDIR or MKNOD and counts the look-up. */
 void entry_reply(struct mount *m, struct node *n, fuse_req_t req);
+/* Answers a CREATE with the entry and an open file. */
+void entry_reply_created(struct mount *m, struct node *n, int flags, fuse_req_t req);
 
 /* ---- attributes (dir_attr.c) ---- */
 void dir_getattr(struct mount *m, struct node *n, fuse_req_t req);

@@ -12,33 +12,18 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
-const struct file_ops *file_ops_of(const struct node *n)
+const struct file_ops *file_ops_of(const struct mount *m, const struct node *n)
 {
-    switch (n->kind) {
-    case NODE_ROOT:
-    case NODE_TOPIC:
-    case NODE_GROUPS:
-    case NODE_GROUP:
-        return NULL;
-    case NODE_CLUSTER_STATUS:
-    case NODE_TOPIC_STATUS:
-    case NODE_GROUP_STATUS:
-        return &status_ops;
-    case NODE_TOPIC_CONFIG:
-        return &config_ops;
-    case NODE_PARTITION:
-        return &partition_ops;
-    case NODE_STREAM:
-        return &stream_ops;
-    case NODE_ANY:
-        return &any_ops;
-    case NODE_POSITION:
-        return &position_ops;
-    case NODE_READER:
-        return &reader_ops;
-    }
-    KCHECK(!"a known kind of node");
-    return NULL;
+    return m->kinds[n->kind];
+}
+
+void file_fill_stat(struct mount *m, struct node *n, struct stat *ret)
+{
+    const struct file_ops *ops = file_ops_of(m, n);
+    if (ops != NULL && ops->fill_stat != NULL)
+        ops->fill_stat(m, n, ret);
+    else
+        node_fill_stat(m, n, ret);
 }
 
 struct handle *handle_new(struct mount *m, struct node *n, int flags)
@@ -48,30 +33,29 @@ struct handle *handle_new(struct mount *m, struct node *n, int flags)
     h->node = node_ref(n);
     h->refs = 1;
     h->flags = flags;
-    h->at = h->next_at = -1;
-    h->edge = TEXT_EDGE_NONE;
+    h->place.at = -1;
+    h->place.edge = TEXT_EDGE_NONE;
     LIST_INIT(&h->app.on_way);
     LIST_INIT(&h->app.waiting);
     LIST_INSERT_HEAD(&m->handles, h, open_link);
     if (n->kind == NODE_PARTITION)
-        h->ptext = ptext_ref(node_text(n));
+        place_lead(&h->place, node_text(n));
     else if (n->kind == NODE_STREAM)
-        h->ptext = ptext_ref(ptext_now(n->pfile));
+        place_lead(&h->place, ptext_now(n->pfile));
     h->holds = n->kind == NODE_PARTITION && (flags & O_ACCMODE) != O_WRONLY;
     if (h->holds)
-        ptext_opened(h->ptext);
+        ptext_opened(h->place.text);
     return h;
 }
 
 void handle_renew_text(struct handle *h)
 {
-    struct ptext *old = h->ptext, *now;
+    struct ptext *old = h->place.text, *now;
     if (old->based || (now = node_text(h->node)) == old)
         return;
     ptext_opened(now);
-    h->ptext = ptext_ref(now);
     ptext_closed(old);
-    ptext_unref(old);
+    place_lead(&h->place, now);
 }
 
 struct handle *handle_ref(struct handle *h)
@@ -91,8 +75,7 @@ void handle_unref(struct handle *h)
     bytebuf_done(&h->app.tail);
     rcbuf_unref(h->text);
     dir_list_free(h->dir);
-    ptext_unref(h->ptext);
-    free(h->jumps);
+    place_done(&h->place);
     free(h);
     node_unref(m, n);
 }
@@ -102,19 +85,19 @@ void handle_drop(struct handle *h)
     if (h->dropped) /* by the end of the mount, before its open was answered */
         return;
     h->dropped = true;
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     if (ops != NULL && ops->release != NULL)
         ops->release(h);
     LIST_REMOVE(h, open_link);
     if (h->holds)
-        ptext_closed(h->ptext);
+        ptext_closed(h->place.text);
     handle_unref(h);
 }
 
 /* By hand, since libfuse's struct has no room for every flag of the kernel's. */
 void handle_reply_open(struct handle *h, fuse_req_t req)
 {
-    const struct file_ops *ops = file_ops_of(h->node);
+    const struct file_ops *ops = file_ops_of(h->mount, h->node);
     struct fuse_open_out out = { .fh = (uintptr_t)h,
                                  .open_flags =
                                      ops->open_flags == NULL ? FOPEN_DIRECT_IO : ops->open_flags(h) };

@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "fuse/base/fuse_api.h"
+#include "fuse/partition/pfile.h"
 #include "fuse/partition/ptext.h"
 #include "fuse/tree/node.h"
 #include "lib/base/buf.h"
@@ -28,11 +29,6 @@ struct appender {
     LIST_HEAD(, append_wait) waiting; /* flush, fsync: for sends to become 0 */
 };
 
-/* Positions [from, to) of an open file lie at text position `at` and behind it. */
-struct jump {
-    int64_t from, to, at;
-};
-
 struct handle {
     struct mount *mount;
     struct node *node; /* owned reference */
@@ -42,21 +38,16 @@ struct handle {
     LIST_ENTRY(handle) open_link; /* mount->handles */
 
     /* a partition that is read by position (pfile_read.c) */
-    struct ptext *ptext;   /* it reads by; owned reference; streams have one too */
-    bool holds;            /* it keeps the text's base */
-    int64_t next_off;      /* where a sequential reader goes on, */
-    int64_t next_at;       /* in the text; -1: not yet begun */
-    int64_t run;           /* bytes it has read one after the other */
-    struct text_edge edge; /* what is known of that place, or of a stream's */
-    struct jump *jumps;    /* where what it has read lies elsewhere than ptext_place() says, by position */
-    size_t n_jumps;
+    struct text_place place; /* where it goes on reading; streams have one too */
+    bool holds;              /* it keeps the text's base */
+    int64_t next_off;        /* the position of a sequential reader that is at place.at */
+    int64_t run;             /* bytes it has read one after the other */
     int64_t lost_from, lost_to; /* positions whose jumps were forgotten */
 
     struct appender app; /* partitions, any, .config */
 
     /* a stream (stream.c) */
-    int64_t at;                   /* text position, -1: not yet begun */
-    LIST_ENTRY(handle) poll_link; /* pfile->polled */
+    struct pfile_waker poll_waker; /* while a poll of it waits */
 
     struct reader *reader; /* as/ (reader.c) */
 
@@ -66,7 +57,13 @@ struct handle {
     struct dir_list *dir; /* a directory: its names as they were at the first readdir */
 };
 
+/* What a kind of file does. What is NULL has its usual answer. */
 struct file_ops {
+    /* A node of the kind was made, or goes. */
+    void (*made)(struct mount *m, struct node *n);
+    void (*freed)(struct node *n);
+    /* Attributes as far as they are known; nobody is asked. NULL: node_fill_stat. */
+    void (*fill_stat)(struct mount *m, struct node *n, struct stat *ret);
     void (*getattr)(struct mount *m, struct node *n, fuse_req_t req);
     /* Judges an open before a handle is made: 0 or a positive errno. */
     int (*may_open)(struct mount *m, struct node *n, int flags);
@@ -81,9 +78,8 @@ struct file_ops {
     void (*poll)(struct handle *h, fuse_req_t req, struct fuse_pollhandle *ph);
 };
 
-extern const struct file_ops partition_ops, stream_ops, any_ops, status_ops, config_ops, position_ops,
-    reader_ops;
-const struct file_ops *file_ops_of(const struct node *n); /* NULL for directories */
+const struct file_ops *file_ops_of(const struct mount *m, const struct node *n); /* NULL for directories */
+void file_fill_stat(struct mount *m, struct node *n, struct stat *ret);
 
 struct handle *handle_new(struct mount *m, struct node *n, int flags);
 /* Nothing was read yet, and no size was told: it reads by what a look-up would be led to now. */

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "fuse/base/mount.h"
-#include "fuse/file/pfile_attr.h"
-#include "fuse/page/page.h"
 #include "fuse/tree/dir.h"
+#include "fuse/tree/file.h"
 #include "lib/base/mem.h"
 
 static void lookup_end(struct lookup *l, int rc, struct node *n)
@@ -255,12 +254,7 @@ void entry_fill(struct mount *m, struct node *n, struct fuse_entry_param *ret)
         ret->entry_timeout = 0;
     if (n->kind == NODE_PARTITION)
         entry_fill_partition(m, n, ret);
-    if (n->pfile != NULL && n->kind == NODE_PARTITION)
-        pfile_fill_stat(m, n, &ret->attr);
-    else
-        node_fill_stat(m, n, &ret->attr);
-    if (n->page != NULL)
-        ret->attr.st_size = (off_t)page_size(n->page);
+    file_fill_stat(m, n, &ret->attr);
     if (node_is_dir(n) && n->kind != NODE_GROUPS) /* whose names are asked for by getattr */
         ret->attr_timeout = ENTRY_VALID_S;
 }
@@ -272,4 +266,18 @@ void entry_reply(struct mount *m, struct node *n, fuse_req_t req)
     node_looked_up(n);
     if (fuse_reply_entry(req, &e) == -ENOENT)
         node_forget(m, n, 1);
+}
+
+/* As touch opens it, perhaps without O_APPEND: writes are judged when they come. */
+void entry_reply_created(struct mount *m, struct node *n, int flags, fuse_req_t req)
+{
+    struct fuse_entry_param e;
+    struct handle *h = handle_new(m, n, flags);
+    struct fuse_file_info fi = { .fh = (uintptr_t)h, .direct_io = 1 };
+    entry_fill(m, n, &e);
+    node_looked_up(n);
+    if (fuse_reply_create(req, &e, &fi) == -ENOENT) {
+        handle_drop(h);
+        node_forget(m, n, 1);
+    }
 }

@@ -9,12 +9,16 @@
 
 #include "fuse/base/mount.h"
 #include "fuse/cluster/topics.h"
-#include "fuse/page/page.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/watch.h"
+#include "fuse/tree/file.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+
+struct node_table {
+    struct node *by_id, *by_path;
+};
 
 #define DIR_BYTES 4096
 /* A group that was emptied is there so long for the rmdir that comes last. */
@@ -75,14 +79,14 @@ uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *nam
 static struct node *node_by_path(struct mount *m, const char *path)
 {
     struct node *n;
-    HASH_FIND(by_path, m->nodes.by_path, path, strlen(path), n);
+    HASH_FIND(by_path, m->nodes->by_path, path, strlen(path), n);
     return n;
 }
 
 static struct node *node_by_id(struct mount *m, uint64_t id)
 {
     struct node *n;
-    HASH_FIND(by_id, m->nodes.by_id, &id, sizeof id, n);
+    HASH_FIND(by_id, m->nodes->by_id, &id, sizeof id, n);
     return n;
 }
 
@@ -99,10 +103,10 @@ static struct node *node_new(struct mount *m, const char *path, enum node_kind k
     n->changed_wall_ms = clock_wall_ms();
     while (node_by_id(m, id) != NULL)
         id++;
-    n->id = id;
+    n->id = n->known.id = id;
     n->has_path = true;
-    HASH_ADD(by_id, m->nodes.by_id, id, sizeof n->id, n);
-    HASH_ADD_KEYPTR(by_path, m->nodes.by_path, n->path, len, n);
+    HASH_ADD(by_id, m->nodes->by_id, id, sizeof n->id, n);
+    HASH_ADD_KEYPTR(by_path, m->nodes->by_path, n->path, len, n);
     return n;
 }
 
@@ -110,31 +114,35 @@ static struct node *node_new(struct mount *m, const char *path, enum node_kind k
 static void node_lose_path(struct mount *m, struct node *n)
 {
     if (n->has_path)
-        HASH_DELETE(by_path, m->nodes.by_path, n);
+        HASH_DELETE(by_path, m->nodes->by_path, n);
     n->has_path = false;
 }
 
 static void node_free(struct mount *m, struct node *n)
 {
-    HASH_DELETE(by_id, m->nodes.by_id, n);
+    const struct file_ops *ops = file_ops_of(m, n);
+    HASH_DELETE(by_id, m->nodes->by_id, n);
     node_lose_path(m, n);
     ptext_unref(n->ptext);
     pfile_unref(n->pfile);
-    page_free(n->page);
+    if (ops != NULL && ops->freed != NULL)
+        ops->freed(n);
     topic_unref(n->topic);
     free(n);
 }
 
-void nodes_init(struct mount *m)
+void nodes_new(struct mount *m)
 {
+    m->nodes = xcalloc(1, sizeof *m->nodes);
     node_new(m, "", NODE_ROOT, FUSE_ROOT_ID);
 }
 
-void nodes_done(struct mount *m)
+void nodes_free(struct mount *m)
 {
     struct node *n, *next;
-    HASH_ITER (by_id, m->nodes.by_id, n, next)
+    HASH_ITER (by_id, m->nodes->by_id, n, next)
         node_free(m, n);
+    free(m->nodes);
 }
 
 struct node *node_find(struct mount *m, uint64_t id)
@@ -162,8 +170,9 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
         n->pfile = pfile_get(m, n->topic, partition);
     if (kind == NODE_PARTITION)
         n->ptext = ptext_ref(ptext_now(n->pfile));
-    if (page_is_of(kind))
-        n->page = page_new(m, n);
+    const struct file_ops *ops = file_ops_of(m, n);
+    if (ops != NULL && ops->made != NULL)
+        ops->made(m, n);
     return n;
 }
 
@@ -211,7 +220,7 @@ void node_looked_up(struct node *n)
     if (n->kind != NODE_PARTITION)
         return;
     if (first)
-        TAILQ_INSERT_TAIL(&n->pfile->known_nodes, n, known);
+        TAILQ_INSERT_TAIL(&n->pfile->known_nodes, &n->known, link);
     watch_kernel_knows(n->pfile->mount->watch, n->pfile, true);
 }
 
@@ -224,7 +233,7 @@ void node_forget(struct mount *m, struct node *n, uint64_t times)
     if (n->nlookup > 0 || times == 0)
         return;
     if (n->kind == NODE_PARTITION) {
-        TAILQ_REMOVE(&n->pfile->known_nodes, n, known);
+        TAILQ_REMOVE(&n->pfile->known_nodes, &n->known, link);
         if (TAILQ_EMPTY(&n->pfile->known_nodes))
             watch_kernel_knows(m->watch, n->pfile, false);
     }

@@ -4,9 +4,10 @@
  * as its number is a hash of cluster, topic id, path, and for a partition of the place where its text begins, so it is
  * the same on every mount and after a restart. Loop's thread only.
  *
- * N1: a path leads to one node; for a partition to a new one once its text is old (X2 of ptext.h), while open files
- * keep theirs. N2: a node lives while its references are above 0; the
- * kernel's look-ups together hold one, each open file and each pending request hold one.
+ *   N1  A path leads to one node; for a partition to a new one once its text is old (X2 of ptext.h), while open files
+ *       keep theirs.
+ *   N2  A node lives while its references are above 0; the kernel's look-ups together hold one, each open file and each
+ *       pending request hold one.
  */
 #ifndef KLOG_FUSE_NODE_H
 #define KLOG_FUSE_NODE_H
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <uthash.h>
 
+#include "fuse/partition/pfile.h"
 #include "fuse/tree/view.h"
 
 struct mount;
@@ -50,10 +52,10 @@ struct node {
     int32_t partition;   /* -1: not a partition */
     struct pfile *pfile; /* owned reference; what is about a partition */
     struct ptext *ptext; /* owned reference; how a partition's own node reads it */
-    struct page *page;   /* owned; the texts .status and .config, positions */
+    struct page *page;   /* owned; of kinds that are pages (page.h) */
     UT_hash_handle by_id, by_path;
     bool has_path; /* in by_path: look-ups come here */
-    TAILQ_ENTRY(node) known; /* pfile->known_nodes: a partition's own that the kernel knows */
+    struct known_node known; /* pfile->known_nodes: a partition's own that the kernel knows */
     int64_t kept_until_ms;   /* the kernel keeps the name of a partition until then (X5 of ptext.h) */
     bool asked_again;        /* and was told to look it up anew */
     int64_t emptied_ms;      /* a group: when its last positions were removed by name here; 0 never */
@@ -69,12 +71,8 @@ struct node {
 uint64_t hash_text(uint64_t h, const char *s);
 uint64_t hash_stir(uint64_t h);
 
-struct node_table {
-    struct node *by_id, *by_path;
-};
-
-void nodes_init(struct mount *m); /* makes the root, which is never freed before nodes_done */
-void nodes_done(struct mount *m);
+void nodes_new(struct mount *m); /* m->nodes, with the root, which is never freed before nodes_free */
+void nodes_free(struct mount *m);
 struct node *node_find(struct mount *m, uint64_t id); /* KCHECKs: the kernel only names what it was given */
 /* The node of `name` in `parent`, found or made, with a reference for the caller. topic: of a topic's
  * directory below the root (a reference is taken), else the parent's. */

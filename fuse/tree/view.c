@@ -3,11 +3,9 @@
 #include "fuse/tree/view.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <string.h>
 #include <time.h>
 
-#define TOPIC_NAME_MAX 249
 /* An epoch time of up to eleven digits is in seconds (until the year 5138), a longer one in milliseconds. */
 #define EPOCH_SECONDS_DIGITS 11
 
@@ -245,28 +243,4 @@ bool view_enter(const struct view *v, const char *name, struct view *ret)
 bool view_is_built(const struct view *v)
 {
     return (v->parts & ~(unsigned)(VIEW_FOLLOW | VIEW_AS | VIEW_AS_OPEN)) == 0;
-}
-
-bool group_name_ok(const char *name)
-{
-    return topic_name_ok(name);
-}
-
-bool partition_name_parse(const char *name, int32_t *ret)
-{
-    int64_t v;
-    if (name[0] != 'p' || (name[1] == '0' && name[2] != '\0'))
-        return false;
-    const char *end = parse_digits(name + 1, &v, NULL);
-    if (end == NULL || *end != '\0' || v >= INT32_MAX)
-        return false;
-    *ret = (int32_t)v;
-    return true;
-}
-
-bool topic_name_ok(const char *name)
-{
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-    return n >= 1 && n <= TOPIC_NAME_MAX && name[n] == '\0' && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
 }

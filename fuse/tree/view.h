@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fuse/base/names.h"
+
 enum view_part {
     VIEW_RANGE = 1 << 0,
     VIEW_FOLLOW = 1 << 1,
@@ -39,8 +41,6 @@ struct range {
     struct bound from, to; /* from inclusive, to exclusive */
 };
 
-#define GROUP_NAME_MAX 249
-
 struct view {
     unsigned parts; /* enum view_part bits; 0: the plain view */
     struct range range;
@@ -54,12 +54,5 @@ bool view_is_built(const struct view *v);
 
 /* "100", "100:200", ":200", "-100", "+10", "start", "end", "@TIME", "@TIME:TIME". */
 bool range_parse(const char *text, struct range *ret);
-
-/* "p0", "p17": digits without a leading zero. */
-bool partition_name_parse(const char *name, int32_t *ret);
-/* A name of a group that can be a name of a directory here: as for topics. */
-bool group_name_ok(const char *name);
-/* A legal name for a topic: [a-zA-Z0-9._-]{1,249}, not "." or "..". */
-bool topic_name_ok(const char *name);
 
 #endif
