@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "daemon/broker_config.h"
+#include "daemon/config/broker_config.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/workers.h"
 #include "lib/store/datadir.h"

@@ -6,9 +6,9 @@ noinst_LIBRARIES += %D%/libklogd.a
 LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 
 # configuration
-%C%_libklogd_a_SOURCES += %D%/broker_config.c %D%/broker_config.h
-%C%_libklogd_a_SOURCES += %D%/broker_listeners.c
-%C%_libklogd_a_SOURCES += %D%/topic_config.c %D%/topic_config.h
+%C%_libklogd_a_SOURCES += %D%/config/broker_config.c %D%/config/broker_config.h
+%C%_libklogd_a_SOURCES += %D%/config/broker_listeners.c
+%C%_libklogd_a_SOURCES += %D%/config/topic_config.c %D%/config/topic_config.h
 
 # replicas
 %C%_libklogd_a_SOURCES += %D%/replica/replica.c %D%/replica/replica.h

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker_config.h"
-#include "daemon/topic_config.h"
+#include "daemon/config/broker_config.h"
+#include "daemon/config/topic_config.h"
 
 static void print_text(const char *s)
 {

@@ -14,9 +14,9 @@
 
 #include <stdatomic.h>
 
-#include "daemon/broker_config.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/replica/replica.h"
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/kerr.h"
 #include "lib/base/slice.h"
 #include "lib/base/uuid.h"

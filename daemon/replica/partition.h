@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 
 #include "daemon/replica/replica.h"
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/kerr.h"
 #include "lib/loop/loop.h"
 #include "lib/record/batch.h"

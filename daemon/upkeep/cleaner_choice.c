@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/upkeep/cleaner_choice.h"
 
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 
 static double dirty_share(const struct clean_look *look)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker_config.h"
-#include "daemon/topic_config.h"
+#include "daemon/config/broker_config.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/check.h"
 #include "lib/base/kerr.h"
 #include "lib/record/build.h"

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/arena.h"
 #include "lib/base/attr.h"
 #include "lib/base/clock.h"

@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "daemon/broker_config.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/meta/config_ops.h"
 #include "daemon/meta/register_json.h"
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/attr.h"
 #include "lib/base/fsutil.h"
 #include "lib/base/mem.h"

@@ -6,7 +6,7 @@
  * Kafka gives to encrypted and authenticated listeners are refused: a client must not believe that
  * it has what it has not.
  */
-#include "daemon/broker_config.h"
+#include "daemon/config/broker_config.h"
 
 #include <ctype.h>
 #include <errno.h>

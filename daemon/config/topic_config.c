@@ -2,14 +2,14 @@
 /*
  * The table of topic keys and where their defaults come from. Pure; any thread.
  */
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker_config.h"
+#include "daemon/config/broker_config.h"
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"

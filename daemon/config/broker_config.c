@@ -3,7 +3,7 @@
  * The table of broker keys, their aliases, and what cannot be said in a table. Pure but for
  * broker_config_read_file; any thread on its own struct.
  */
-#include "daemon/broker_config.h"
+#include "daemon/config/broker_config.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/topic_config.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/world.h"
