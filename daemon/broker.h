@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owner of everything in klogd, and the order in which it starts and stops:
- * config -> addresses bound -> log directories (lock, identity, clean marker) -> registers -> flusher ->
+ * The owner of everything in klogd, which alone knows all of it, and the order in which it starts and stops:
+ * config -> loops, workers -> addresses bound -> log directories (lock, identity, clean marker) -> flusher -> registers ->
  * cluster (opens logs) -> groups -> upkeep -> connections accepted. Stopping: groups answer whom they keep
  * waiting, sessions are drained, then all that is left goes in reverse: flush, logs, marker.
  */
@@ -10,10 +10,12 @@
 
 #include <pthread.h>
 
+#include "daemon/api/services.h"
 #include "daemon/config/broker_config.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/workers.h"
-#include "lib/store/datadir.h"
+
+struct world;
 
 /* What klogd's exit status says; see klogd(8). */
 enum broker_exit {
@@ -33,20 +35,17 @@ struct broker {
     struct thread **loop_threads;
     int n_loops;
     struct workers *workers;   /* what may block */
-    struct datadir **dirs;     /* log.dirs; set once */
-    int n_dirs;
-    int segment_files;         /* descriptors that segments at rest may take; set once */
-    pthread_mutex_t dirs_mu;
-    bool *dir_failed; /* guarded by dirs_mu: it was said already */
+    struct logdirs *dirs;      /* daemon/storage/logdirs.h: log.dirs; set once */
     struct registers *registers;
     struct cluster *cluster;
     struct partitions *partitions;
-    struct flusher *flusher;         /* daemon/upkeep/flusher.h */
+    struct flusher *flusher;         /* daemon/storage/flusher.h */
     struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */
     struct cleaner *cleaner;         /* daemon/upkeep/cleaner.h: compaction; set once, on loops[0] */
     struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
     struct server *server;           /* daemon/server/server.h: listeners and sessions */
-    int64_t started_ms;              /* wall time at which it began to serve */
+    struct services services;        /* what handlers use of all this */
+    bool started;                    /* it served */
 };
 
 /* The caller has filled b->config. err: one line that says what, where, what to do. Blocks; on failure
@@ -54,16 +53,5 @@ struct broker {
 int broker_start(struct broker *b, char *err, size_t err_size);
 /* Drains, flushes, closes, writes the marker. Returns whether everything closed clean. Blocks. */
 bool broker_stop(struct broker *b);
-
-/* Any thread. A log directory failed (S8): its partitions go offline; with the last one the process ends at
- * once, without clean markers. */
-void broker_dir_failed(struct broker *b, int dir, int eno);
-
-/* Puts into effect what may change while klogd runs and is no topic's default. On loops[0], or before it runs
- * anything else. */
-void broker_apply_settings(struct broker *b, const struct broker_config *now);
-
-/* Runs f(arg) on the loop's thread and waits for it. Not from a loop's thread. */
-void broker_call(struct loop *lp, void (*f)(void *arg), void *arg);
 
 #endif

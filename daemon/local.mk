@@ -10,6 +10,10 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 %C%_libklogd_a_SOURCES += %D%/config/broker_listeners.c
 %C%_libklogd_a_SOURCES += %D%/config/topic_config.c %D%/config/topic_config.h
 
+# storage
+%C%_libklogd_a_SOURCES += %D%/storage/logdirs.c %D%/storage/logdirs.h
+%C%_libklogd_a_SOURCES += %D%/storage/flusher.c %D%/storage/flusher.h
+
 # replicas
 %C%_libklogd_a_SOURCES += %D%/replica/replica.c %D%/replica/replica.h
 %C%_libklogd_a_SOURCES += %D%/replica/partition.c %D%/replica/partition.h
@@ -19,7 +23,6 @@ EXTRA_DIST += %D%/replica/README.md
 # upkeep
 %C%_libklogd_a_SOURCES += %D%/upkeep/cleaner.c %D%/upkeep/cleaner.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/cleaner_choice.c %D%/upkeep/cleaner_choice.h
-%C%_libklogd_a_SOURCES += %D%/upkeep/flusher.c %D%/upkeep/flusher.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/upkeep.c %D%/upkeep/upkeep.h
 
 # server
@@ -49,7 +52,7 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/group/coordinator_write.c
 
 # requests
-%C%_libklogd_a_SOURCES += %D%/api/api.c %D%/api/api.h %D%/api/group_api.h
+%C%_libklogd_a_SOURCES += %D%/api/api.c %D%/api/api.h %D%/api/services.h
 %C%_libklogd_a_SOURCES += %D%/api/admin.c %D%/api/admin.h
 %C%_libklogd_a_SOURCES += %D%/api/alter_configs.c %D%/api/config_resource.h
 %C%_libklogd_a_SOURCES += %D%/api/config_describe.c %D%/api/config_describe.h
@@ -60,6 +63,7 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/api/describe_cluster.c
 %C%_libklogd_a_SOURCES += %D%/api/describe_configs.c
 %C%_libklogd_a_SOURCES += %D%/api/find_coordinator.c
+%C%_libklogd_a_SOURCES += %D%/api/group_waiter.c %D%/api/group_api.h
 %C%_libklogd_a_SOURCES += %D%/api/delete_groups.c
 %C%_libklogd_a_SOURCES += %D%/api/describe_groups.c
 %C%_libklogd_a_SOURCES += %D%/api/heartbeat.c

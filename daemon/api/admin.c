@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
@@ -139,7 +139,7 @@ void admin_change(struct admin *a, int32_t i, struct cluster_change *ch,
     ch->loop = a->r->loop;
     ch->cb = change_ended;
     ch->user = item;
-    start(a->r->broker->cluster, ch);
+    start(a->r->services->cluster, ch);
 }
 
 /* The changes go on; only nobody waits for them any more. */

@@ -8,7 +8,7 @@
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/config_resource.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 enum { ALTER_TIMEOUT_MS = 30000 }; /* the requests have none of their own */
 
@@ -16,7 +16,7 @@ bool config_resource_is_me(const struct request *r, struct kstr name)
 {
     char me[16];
 
-    snprintf(me, sizeof me, "%d", r->broker->id);
+    snprintf(me, sizeof me, "%d", r->services->id);
     return kstr_eqz(name, me);
 }
 

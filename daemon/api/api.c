@@ -68,3 +68,5 @@ const struct api *api_at(size_t i)
 {
     return i < ARRAY_LEN(apis) ? &apis[i] : NULL;
 }
+
+const struct server_apis apis_served = { .find = api_find, .versions_unsupported = api_versions_unsupported };

@@ -8,10 +8,7 @@
 
 #include "daemon/server/request.h"
 
-struct api {
-    int16_t key, min_version, max_version;
-    request_handler *handler;
-};
+extern const struct server_apis apis_served;
 const struct api *api_find(int16_t key); /* NULL: not served */
 const struct api *api_at(size_t i);      /* in the order of keys; NULL past the end */
 

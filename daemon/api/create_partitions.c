@@ -2,7 +2,6 @@
 /* CreatePartitions: `count` is the new total; an assignment, if any, is for the added ones. */
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
 
 static void grow_one(struct admin *a, int32_t i, bool duplicate)
 {

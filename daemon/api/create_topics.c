@@ -6,7 +6,7 @@
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/config_describe.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 /* The partitions of the request come in any order; they must be 0 .. n-1, each once. */
 static bool assign(struct arena *a, struct cluster_change *ch, const struct create_topics_request_topics *t)
@@ -101,7 +101,7 @@ static void result(struct admin *a, int32_t i, enum kerr err, const char *text,
     if (q->validate_only)
         return;
     out->topic_id = ch->topic_id;
-    struct cluster_image *img = cluster_image_get(a->r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(a->r->services->cluster);
     const struct cluster_topic *t = cluster_image_topic_by_id(img, &ch->topic_id);
     if (t != NULL)
         fill_configs(&a->r->arena, t, img->defaults, out);

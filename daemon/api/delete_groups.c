@@ -8,7 +8,7 @@
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 struct delete_groups { /* in the waiter's arena */
     struct group_waiter *w;
@@ -60,7 +60,7 @@ static void delete_group(struct request *r, struct delete_groups *d, struct kstr
     struct group_lease l;
 
     out->group_id = arena_kstr(&d->w->arena, group_id);
-    enum kerr err = coordinator_enter(r->broker->coordinator, group_id, false, &l);
+    enum kerr err = coordinator_enter(r->services->coordinator, group_id, false, &l);
     if (err == KERR_NONE) {
         err = begin(&l, d, &out->error_code);
         if (err != KERR_NONE)

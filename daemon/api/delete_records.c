@@ -4,7 +4,7 @@
  * session's loop; the log's part may wait for the disk and runs as one job on a worker.
  */
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/log.h"
 
@@ -55,7 +55,7 @@ static void delete_partition(struct request *r, struct kstr topic,
 {
     *rsp = (struct delete_records_response_partitions){ .partition_index = q->partition_index,
                                                         .low_watermark = -1 };
-    struct partition *pt = partitions_get(r->broker->partitions, topic, q->partition_index);
+    struct partition *pt = partitions_get(r->services->partitions, topic, q->partition_index);
     rsp->error_code = pt == NULL ? KERR_UNKNOWN_TOPIC_OR_PARTITION
                                  : (int16_t)delete_before(pt, q->offset, &rsp->low_watermark);
     partition_unref(pt);
@@ -90,5 +90,5 @@ void handle_delete_records(struct request *r)
     d->r = r;
     wire_defaults(&wire_delete_records_response, &d->rsp);
     d->job = (struct job){ .run = delete_run, .done = delete_done, .loop = r->loop };
-    workers_submit(r->broker->workers, &d->job);
+    workers_submit(r->services->workers, &d->job);
 }

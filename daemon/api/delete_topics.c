@@ -3,7 +3,7 @@
  * later. */
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 static void delete_by_name(struct admin *a, int32_t i, struct kstr name)
 {
@@ -12,7 +12,7 @@ static void delete_by_name(struct admin *a, int32_t i, struct kstr name)
 
 static void delete_by_id(struct admin *a, int32_t i, const struct uuid *id)
 {
-    struct cluster_image *img = cluster_image_get(a->r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(a->r->services->cluster);
     const struct cluster_topic *t = cluster_image_topic_by_id(img, id);
 
     if (t == NULL) {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
 #include "lib/base/kerr.h"
 
 void handle_describe_acls(struct request *r)

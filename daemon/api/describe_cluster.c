@@ -3,7 +3,7 @@
  * there. */
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 enum { ENDPOINT_BROKERS = 1, ENDPOINT_CONTROLLERS = 2 };
 
@@ -16,7 +16,7 @@ static void fill_brokers(struct request *r, const struct cluster_image *img,
         const struct cluster_broker *b = &img->brokers[i];
         const char *host = b->host;
         int32_t port = b->port;
-        if (b->id == r->broker->id)
+        if (b->id == r->services->id)
             request_listener(r, &host, &port);
         rsp->brokers[i] = (struct describe_cluster_response_brokers){
             .broker_id = b->id,
@@ -30,7 +30,7 @@ static void fill_brokers(struct request *r, const struct cluster_image *img,
 void handle_describe_cluster(struct request *r)
 {
     const struct describe_cluster_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     struct describe_cluster_response rsp;
 
     wire_defaults(&wire_describe_cluster_response, &rsp);
@@ -41,7 +41,7 @@ void handle_describe_cluster(struct request *r)
         rsp.error_code = KERR_UNSUPPORTED_ENDPOINT_TYPE;
         rsp.error_message = kstr_of("only brokers (1) can be described here");
     } else {
-        rsp.cluster_id = kstr_of(cluster_id(r->broker->cluster));
+        rsp.cluster_id = kstr_of(cluster_id(r->services->cluster));
         rsp.controller_id = img->controller_id;
         fill_brokers(r, img, &rsp);
         if (q->include_cluster_authorized_operations)

@@ -7,7 +7,7 @@
 #include "daemon/api/api.h"
 #include "daemon/api/config_describe.h"
 #include "daemon/api/config_resource.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 enum {
     ON_LOOP_MAX = 64,       /* resources and keys of a request that a reactor answers itself */
@@ -69,7 +69,7 @@ static enum kerr describe_broker(struct request *r, const struct cluster_image *
         return KERR_NONE;
     if (!config_resource_is_me(r, q->resource_name)) {
         out->error_message =
-            kstr_of(arena_printf(&r->arena, "this is broker %d; ask the other one itself", r->broker->id));
+            kstr_of(arena_printf(&r->arena, "this is broker %d; ask the other one itself", r->services->id));
         return KERR_INVALID_REQUEST;
     }
     out->configs = arena_array(&r->arena, broker_config_table.n, sizeof *out->configs);
@@ -87,7 +87,7 @@ static enum kerr describe_logger(struct request *r, const struct cluster_image *
                                  struct describe_configs_response_results *out)
 {
     if (!config_resource_is_me(r, q->resource_name)) {
-        out->error_message = kstr_of(arena_printf(&r->arena, "these are the loggers of broker %d", r->broker->id));
+        out->error_message = kstr_of(arena_printf(&r->arena, "these are the loggers of broker %d", r->services->id));
         return KERR_INVALID_REQUEST;
     }
     out->configs = arena_array(&r->arena, 1, sizeof *out->configs);
@@ -153,7 +153,7 @@ static void describe_one(struct request *r, const struct cluster_image *img,
 static const void *answer(struct request *r, const char **ret_why)
 {
     const struct describe_configs_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     struct describe_configs_response *rsp = arena_alloc(&r->arena, sizeof *rsp);
     (void)ret_why;
 

@@ -6,7 +6,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/attr.h"
 
 static struct kstr copy(struct request *r, const char *s)
@@ -89,7 +89,7 @@ static void describe(struct request *r, struct kstr group_id, struct describe_gr
         .protocol_data = kstr_of(""),
         .authorized_operations = INT32_MIN,
     };
-    enum kerr err = coordinator_enter(r->broker->coordinator, group_id, false, &l);
+    enum kerr err = coordinator_enter(r->services->coordinator, group_id, false, &l);
     out->error_code = (int16_t)err;
     if (err != KERR_NONE)
         return;
@@ -135,7 +135,7 @@ static bool is_long(struct request *r)
 
     for (int32_t i = 0; i < MIN(q->n_groups, GROUP_ON_LOOP_NAMES); i++) {
         struct group_lease l;
-        if (coordinator_enter(r->broker->coordinator, q->groups[i], false, &l) != KERR_NONE)
+        if (coordinator_enter(r->services->coordinator, q->groups[i], false, &l) != KERR_NONE)
             continue;
         n += l.e != NULL ? group_answer_bytes(l.e->group) : 0;
         coordinator_leave(&l);

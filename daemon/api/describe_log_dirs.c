@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
+#include "daemon/storage/logdirs.h"
 #include "lib/base/mem.h"
 
 struct describe_log_dirs {
@@ -76,7 +77,7 @@ static void describe_topics(struct describe_log_dirs *d, size_t from, size_t to,
 static void describe_dir(struct describe_log_dirs *d, int dir, size_t *at)
 {
     struct describe_log_dirs_response_results *out = &d->rsp.results[dir];
-    const struct datadir *dd = d->r->broker->dirs[dir];
+    const struct datadir *dd = logdirs_at(d->r->services->dirs, dir);
     size_t from = *at;
     while (*at < d->n_all && d->all[*at]->dir == dir)
         ++*at;
@@ -94,14 +95,14 @@ static void describe_dir(struct describe_log_dirs *d, int dir, size_t *at)
 static void describe_run(struct job *j)
 {
     struct describe_log_dirs *d = container_of(j, struct describe_log_dirs, job);
-    struct broker *b = d->r->broker;
-    partitions_each(b->partitions, collect, d);
+    const struct services *sv = d->r->services;
+    partitions_each(sv->partitions, collect, d);
     if (d->n_all > 0)
         qsort(d->all, d->n_all, sizeof(struct partition *), compare);
-    d->rsp.n_results = b->n_dirs;
-    d->rsp.results = arena_array(&d->r->arena, (size_t)b->n_dirs, sizeof *d->rsp.results);
+    d->rsp.n_results = logdirs_count(sv->dirs);
+    d->rsp.results = arena_array(&d->r->arena, (size_t)d->rsp.n_results, sizeof *d->rsp.results);
     size_t at = 0;
-    for (int i = 0; i < b->n_dirs; i++)
+    for (int i = 0; i < d->rsp.n_results; i++)
         describe_dir(d, i, &at);
     for (size_t i = 0; i < d->n_all; i++)
         partition_unref(d->all[i]);
@@ -120,5 +121,5 @@ void handle_describe_log_dirs(struct request *r)
     d->r = r;
     wire_defaults(&wire_describe_log_dirs_response, &d->rsp);
     d->job = (struct job){ .run = describe_run, .done = describe_done, .loop = r->loop };
-    workers_submit(r->broker->workers, &d->job);
+    workers_submit(r->services->workers, &d->job);
 }

@@ -5,7 +5,7 @@
  */
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 #include "lib/store/producers.h"
 
@@ -56,7 +56,7 @@ static enum kerr describe(struct request *r, struct kstr topic, int32_t id,
     out->error_message = kstr_of(why);
     if (err != KERR_NONE)
         return err;
-    struct partition *pt = partitions_get(r->broker->partitions, topic, id);
+    struct partition *pt = partitions_get(r->services->partitions, topic, id);
     if (pt == NULL)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
     struct partition_view v;

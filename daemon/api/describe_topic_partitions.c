@@ -9,7 +9,7 @@
 
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 enum {
     PAGE_PARTITIONS_MAX = 2000, /* as Kafka's max.request.partition.size.limit */
@@ -190,7 +190,7 @@ static const void *answer(struct request *r, const char **ret_why)
     }
     struct page pg = {
         .r = r,
-        .img = cluster_image_get(r->broker->cluster),
+        .img = cluster_image_get(r->services->cluster),
         .rsp = rsp,
         .left = MAX(MIN(q->response_partition_limit, PAGE_PARTITIONS_MAX), 1),
     };
@@ -205,7 +205,7 @@ static const void *answer(struct request *r, const char **ret_why)
 void handle_describe_topic_partitions(struct request *r)
 {
     const struct describe_topic_partitions_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     int64_t n = q->n_topics > 0 ? q->n_topics : (int64_t)img->n_topics;
 
     cluster_image_put(img);

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
@@ -336,7 +336,7 @@ static void fetch_park(struct fetch *f)
 /* ---- the request ---- */
 static void part_find(const struct fetch *f, const struct fetch_request_topics *t, struct fetch_part *p)
 {
-    struct partitions *ps = f->r->broker->partitions;
+    struct partitions *ps = f->r->services->partitions;
     p->err = KERR_UNKNOWN_TOPIC_ID;
     if (f->r->api_version < 13 || !uuid_is_zero(&t->topic_id))
         p->pt = partitions_get_named(ps, t->topic, &t->topic_id, p->q->partition, &p->err);
@@ -412,7 +412,7 @@ static void fetch_make_ready(struct fetch *f)
     timer_clear(f->r->loop, &f->timeout);
     loop_cancel(f->r->loop, &f->wake);
     f->readying = (struct job){ .run = make_ready_run, .done = make_ready_done, .loop = f->r->loop };
-    workers_submit(f->r->broker->workers, &f->readying);
+    workers_submit(f->r->services->workers, &f->readying);
 }
 
 static bool names_too_many(const struct fetch_request *q)

@@ -8,7 +8,7 @@
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/log.h"
 
 enum { KEY_GROUP, KEY_TRANSACTION };
@@ -31,7 +31,7 @@ static void found(struct request *r, const struct cluster_broker *b,
     const char *host = b->host;
     int32_t port = b->port;
 
-    if (b->id == r->broker->id)
+    if (b->id == r->services->id)
         request_listener(r, &host, &port);
     out->node_id = b->id;
     out->host = kstr_of(arena_strdup(&r->arena, host));
@@ -77,7 +77,7 @@ static void find(struct request *r, const struct cluster_image *img, struct kstr
 static void reply(struct request *r)
 {
     const struct find_coordinator_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     struct find_coordinator_response rsp;
     struct find_coordinator_response_coordinators one;
 
@@ -135,7 +135,7 @@ void handle_find_coordinator(struct request *r)
         request_close(r, "the request names more than 100000 groups at once");
         return;
     }
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     if (q->key_type == KEY_GROUP && cluster_image_topic(img, kstr_of(OFFSETS_TOPIC)) == NULL)
         create_topic(r);
     else

@@ -2,14 +2,14 @@
 /* Heartbeat: a member lives, and learns whether its group rebalances. */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/clock.h"
 
 static enum kerr heartbeat(struct request *r, const struct heartbeat_request *q)
 {
     struct group_lease l;
 
-    enum kerr err = group_enter_named(r->broker->coordinator, q->group_id, false, &l);
+    enum kerr err = group_enter_named(r->services->coordinator, q->group_id, false, &l);
     if (err == KERR_COORDINATOR_LOAD_IN_PROGRESS)
         return KERR_NONE; /* nobody can tell yet; no reason to disturb it */
     if (err != KERR_NONE)

@@ -5,7 +5,7 @@
  * and clients are told so by a code after which they stop, with the text from FindCoordinator, which they ask first.
  */
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/meta/cluster.h"
 
 static void answer(struct request *r, enum kerr err, int64_t id, int16_t epoch)
@@ -33,6 +33,6 @@ void handle_init_producer_id(struct request *r)
     } else if (!kstr_is_null(q->transactional_id)) {
         answer(r, KERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1, -1);
     } else {
-        cluster_new_producer_id(r->broker->cluster, r->loop, got_id, r);
+        cluster_new_producer_id(r->services->cluster, r->loop, got_id, r);
     }
 }

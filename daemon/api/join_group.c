@@ -4,7 +4,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/clock.h"
 #include "lib/base/utf16.h"
 #include "lib/base/world.h"
@@ -46,8 +46,9 @@ static void fill(struct join_group_response *rsp, int16_t version, enum kerr err
     rsp->protocol_name = version >= 7 ? KSTR_NULL : kstr_of("");
 }
 
-void join_group_respond(struct group_waiter *w, const struct group_join_answer *a)
+void join_group_answer(void *waiter, const struct group_join_answer *a)
 {
+    struct group_waiter *w = waiter;
     struct join_group_response *rsp = arena_alloc(&w->arena, sizeof *rsp);
 
     fill(rsp, w->api_version, a->err, copy(w, a->member_id));
@@ -60,6 +61,7 @@ void join_group_respond(struct group_waiter *w, const struct group_join_answer *
     if (a->members_of != NULL)
         list_members(w, a->members_of, a->protocol, rsp);
     w->response = rsp;
+    group_waiter_answer(w);
 }
 
 static void refuse(struct request *r, enum kerr err)
@@ -123,7 +125,7 @@ static void unpack(struct request *r, const struct join_group_request *q, struct
 
 static enum kerr join(struct request *r, const struct join_group_request *q, const struct group_lease *l)
 {
-    const struct broker_config *cfg = &r->broker->config;
+    const struct broker_config *cfg = r->services->config;
     struct group_join rq;
 
     if (q->session_timeout_ms < cfg->group_min_session_timeout_ms ||
@@ -142,7 +144,7 @@ void handle_join_group(struct request *r)
     struct group_lease l;
 
     /* Only who has no id yet can begin a group. */
-    enum kerr err = group_enter_named(r->broker->coordinator, q->group_id, q->member_id.n == 0, &l);
+    enum kerr err = group_enter_named(r->services->coordinator, q->group_id, q->member_id.n == 0, &l);
     if (err == KERR_NONE) {
         err = join(r, q, &l);
         coordinator_leave(&l);

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 
 enum { BY_POSITION = 0, BY_OFFSET = 1 };
@@ -62,7 +62,7 @@ static void find_run(struct job *j)
     const struct klog_find_text_request *q = f->r->body;
     enum kerr err;
     struct partition *pt =
-        partitions_get_named(f->r->broker->partitions, q->topic, &q->topic_id, q->partition, &err);
+        partitions_get_named(f->r->services->partitions, q->topic, &q->topic_id, q->partition, &err);
     f->rsp.error_code = (int16_t)(pt == NULL ? err : find(q, pt, &f->rsp));
     partition_unref(pt);
 }
@@ -80,5 +80,5 @@ void handle_klog_find_text(struct request *r)
     wire_defaults(&wire_klog_find_text_response, &f->rsp);
     f->rsp.base_offset = f->rsp.text_position = -1;
     f->job = (struct job){ .run = find_run, .done = find_done, .loop = r->loop };
-    workers_submit(r->broker->workers, &f->job);
+    workers_submit(r->services->workers, &f->job);
 }

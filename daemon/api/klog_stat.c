@@ -8,7 +8,7 @@
  * On the session's loop. The visible end is min(hw, lso).
  */
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 
 struct stat_part {
@@ -217,7 +217,7 @@ static void stat_find_parts(struct klog_stat *st)
             struct stat_part *p = &st->parts[st->n_parts++];
             p->q = &st->q->topics[i].partitions[k];
             p->watcher = (struct watcher){ .loop = st->r->loop, .task = &st->wake, .what = WATCH_HW };
-            p->pt = partitions_get_named(st->r->broker->partitions, st->q->topics[i].name,
+            p->pt = partitions_get_named(st->r->services->partitions, st->q->topics[i].name,
                                          &st->q->topics[i].topic_id, p->q->index, &p->missing);
         }
 }

@@ -2,7 +2,7 @@
 /* LeaveGroup: one member (up to version 2), or several, also by the instance ids that an admin knows (3). */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/clock.h"
 
 static enum kerr leave(struct request *r, const struct group_lease *l, struct kstr member_id,
@@ -35,7 +35,7 @@ void handle_leave_group(struct request *r)
     struct group_lease l;
 
     wire_defaults(&wire_leave_group_response, &rsp);
-    rsp.error_code = (int16_t)group_enter_named(r->broker->coordinator, q->group_id, false, &l);
+    rsp.error_code = (int16_t)group_enter_named(r->services->coordinator, q->group_id, false, &l);
     if (rsp.error_code == KERR_NONE) {
         if (r->api_version >= 3)
             leave_all(r, q, &l, &rsp);

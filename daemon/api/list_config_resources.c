@@ -5,7 +5,7 @@
  */
 #include "daemon/api/api.h"
 #include "daemon/api/config_resource.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/meta/cluster.h"
 #include "lib/base/kerr.h"
 
@@ -51,7 +51,7 @@ void handle_list_config_resources(struct request *r)
 {
     const struct list_config_resources_request *q = r->body;
     struct list_config_resources_response rsp;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
 
     wire_defaults(&wire_list_config_resources_response, &rsp);
     for (int32_t i = 0; i < q->n_resource_types; i++) {

@@ -4,7 +4,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/mem.h"
 
 #define GROUP_TYPE "classic"
@@ -84,7 +84,7 @@ void handle_list_groups(struct request *r)
 
     wire_defaults(&wire_list_groups_response, &rsp);
     if (is_in(q->types_filter, q->n_types_filter, GROUP_TYPE))
-        rsp.error_code = (int16_t)coordinator_each(r->broker->coordinator, list_group, &ls);
+        rsp.error_code = (int16_t)coordinator_each(r->services->coordinator, list_group, &ls);
     if (ls.too_large)
         request_close(r, "the ListGroups answer it asked for is too large");
     else

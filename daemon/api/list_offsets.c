@@ -4,7 +4,7 @@
  * partitions at once, on a worker.
  */
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 
 enum {
@@ -74,7 +74,7 @@ static enum kerr answer_partition(struct request *r, struct kstr topic,
                                   const struct list_offsets_request_partitions *q,
                                   struct list_offsets_response_partitions *rsp)
 {
-    struct partition *pt = partitions_get(r->broker->partitions, topic, q->partition_index);
+    struct partition *pt = partitions_get(r->services->partitions, topic, q->partition_index);
     if (pt == NULL)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
     struct partition_view v;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
 #include "lib/base/kerr.h"
 
 enum { PATTERN_BYTES_MAX = 1024 };

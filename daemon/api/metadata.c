@@ -8,7 +8,7 @@
 
 #include "daemon/api/admin.h"
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -222,7 +222,7 @@ static bool fill_brokers(struct request *r, const struct cluster_image *img, str
         const struct cluster_broker *b = &img->brokers[i];
         const char *host = arena_strdup(&r->arena, b->host);
         int32_t port = b->port;
-        if (b->id == r->broker->id) {
+        if (b->id == r->services->id) {
             host = m->host;
             port = m->port;
         }
@@ -241,7 +241,7 @@ static bool fill_brokers(struct request *r, const struct cluster_image *img, str
 static const void *answer(struct request *r, const char **ret_why)
 {
     const struct metadata_request *q = r->body;
-    struct cluster *c = r->broker->cluster;
+    struct cluster *c = r->services->cluster;
     struct cluster_image *img = cluster_image_get(c);
     struct metadata *m = r->op;
     struct metadata_response *rsp = &m->rsp;
@@ -261,7 +261,7 @@ static const void *answer(struct request *r, const char **ret_why)
 static int64_t size_of_answer(struct request *r)
 {
     const struct metadata_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     bool all = wants_all(r);
     int64_t n = all ? (int64_t)img->n_topics : q->n_topics;
 
@@ -343,7 +343,7 @@ static void create_missing(struct request *r, const struct cluster_image *img)
 void handle_metadata(struct request *r)
 {
     const struct metadata_request *q = r->body;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     bool create = false;
 
     if (may_create(r, img))

@@ -5,7 +5,7 @@
  */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/group/group_log.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
@@ -88,7 +88,7 @@ static struct commit *unpack(struct request *r, const struct offset_commit_reque
 {
     struct group_waiter *w = group_waiter_new(r);
     struct commit *c = arena_alloc(&w->arena, sizeof *c);
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     size_t n = count_partitions(q);
 
     c->w = w;
@@ -107,9 +107,9 @@ static struct commit *unpack(struct request *r, const struct offset_commit_reque
 
 /* Under the shard's lock: a topic that goes from now on finds these positions, and takes them with it
  * (coordinator_topic_deleted); one that went before does not get them any more, nor does one made anew. */
-static void drop_gone_topics(struct commit *c, struct broker *b)
+static void drop_gone_topics(struct commit *c, struct cluster *cluster)
 {
-    struct cluster_image *img = cluster_image_get(b->cluster);
+    struct cluster_image *img = cluster_image_get(cluster);
     int32_t kept = 0;
 
     for (int32_t i = 0; i < c->n; i++) {
@@ -179,7 +179,7 @@ static bool commit(struct request *r, const struct offset_commit_request *q, str
     struct group_lease l;
 
     enum kerr err =
-        coordinator_enter(r->broker->coordinator, q->group_id, q->generation_id_or_member_epoch < 0, &l);
+        coordinator_enter(r->services->coordinator, q->group_id, q->generation_id_or_member_epoch < 0, &l);
     if (err != KERR_NONE) {
         fail_all(c, err);
         return false;
@@ -188,8 +188,8 @@ static bool commit(struct request *r, const struct offset_commit_request *q, str
     if (err != KERR_NONE) {
         fail_all(c, err);
     } else {
-        drop_gone_topics(c, r->broker);
-        drop_long_notes(c, r->broker->config.offset_metadata_max_bytes);
+        drop_gone_topics(c, r->services->cluster);
+        drop_long_notes(c, r->services->config->offset_metadata_max_bytes);
         if (c->n > 0)
             write_all(c, l.e);
     }

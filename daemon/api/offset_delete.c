@@ -5,7 +5,7 @@
  */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/check.h"
 
 struct offset_delete { /* in the waiter's arena */
@@ -98,7 +98,7 @@ static struct offset_delete *fill(struct request *r, const struct offset_delete_
 {
     struct group_waiter *w = group_waiter_new(r);
     struct offset_delete *d = arena_alloc(&w->arena, sizeof *d);
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
 
     d->w = w;
     d->n_left = 1;
@@ -118,7 +118,7 @@ void handle_offset_delete(struct request *r)
     struct offset_delete *d = fill(r, q);
     struct group_lease l;
 
-    enum kerr err = group_enter_named(r->broker->coordinator, q->group_id, false, &l);
+    enum kerr err = group_enter_named(r->services->coordinator, q->group_id, false, &l);
     if (err != KERR_NONE) {
         d->rsp.error_code = (int16_t)err;
         d->rsp.n_topics = 0;

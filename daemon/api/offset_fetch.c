@@ -9,7 +9,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 
 /* ---- one group; the answer has the shape of version 8, which versions before it are cut from ---- */
 
@@ -139,11 +139,11 @@ static void fetch_group(struct request *r, const struct offset_fetch_request_gro
     struct group_lease l = { NULL, NULL };
 
     *out = (struct offset_fetch_response_groups){ .group_id = q->group_id };
-    enum kerr err = coordinator_enter(r->broker->coordinator, q->group_id, false, &l);
+    enum kerr err = coordinator_enter(r->services->coordinator, q->group_id, false, &l);
     out->error_code = (int16_t)err;
     if (err != KERR_NONE && r->api_version >= 2)
         return;
-    struct cluster_image *img = cluster_image_get(r->broker->cluster);
+    struct cluster_image *img = cluster_image_get(r->services->cluster);
     bool fits = q->n_topics >= 0 ? fill_asked(r, l.e, img, q, out) : fill_all(r, l.e, img, out);
     cluster_image_put(img);
     if (err == KERR_NONE)
@@ -232,7 +232,7 @@ static int64_t positions_of(struct request *r, struct kstr group_id)
 {
     struct group_lease l;
 
-    if (coordinator_enter(r->broker->coordinator, group_id, false, &l) != KERR_NONE)
+    if (coordinator_enter(r->services->coordinator, group_id, false, &l) != KERR_NONE)
         return 0;
     int64_t n = l.e != NULL ? HASH_COUNT(l.e->offsets.table) : 0;
     coordinator_leave(&l);

@@ -2,7 +2,7 @@
 /* OffsetForLeaderEpoch (KIP-320): where an epoch ended, so that a reader notices a log that was cut. On the
  * session's loop; many at once on a worker. */
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 
 enum { ON_LOOP_MAX = 5000 }; /* partitions that a reactor looks up itself */
@@ -11,7 +11,7 @@ static enum kerr answer_partition(struct request *r, struct kstr topic,
                                   const struct offset_for_leader_epoch_request_partitions *q,
                                   struct offset_for_leader_epoch_response_partitions *rsp)
 {
-    struct partition *pt = partitions_get(r->broker->partitions, topic, q->partition);
+    struct partition *pt = partitions_get(r->services->partitions, topic, q->partition);
     if (pt == NULL)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
     struct partition_view v;

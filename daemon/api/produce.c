@@ -9,7 +9,7 @@
  * Errors are a partition's own; only acks outside -1..1 concern all of them.
  */
 #include "daemon/api/api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/check.h"
 
@@ -143,7 +143,7 @@ static void part_appended(struct produce *p, struct partition *pt, struct slice 
 static struct partition *part_find(const struct produce *p, const struct produce_request_topic_data *t, int32_t index,
                                    enum kerr *ret_err)
 {
-    struct partitions *ps = p->r->broker->partitions;
+    struct partitions *ps = p->r->services->partitions;
     if (p->r->api_version >= 13 && uuid_is_zero(&t->topic_id)) {
         *ret_err = KERR_UNKNOWN_TOPIC_ID;
         return NULL;

@@ -2,11 +2,12 @@
 /* SyncGroup: unpacks the request, lets the group's state machine judge it, packs its answer. */
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
-#include "daemon/broker.h"
+#include "daemon/api/services.h"
 #include "lib/base/clock.h"
 
-void sync_group_respond(struct group_waiter *w, const struct group_sync_answer *a)
+void sync_group_answer(void *waiter, const struct group_sync_answer *a)
 {
+    struct group_waiter *w = waiter;
     struct sync_group_response *rsp = arena_alloc(&w->arena, sizeof *rsp);
     struct kstr assignment = kstr_bytes(a->assignment, (size_t)a->assignment_bytes);
 
@@ -16,6 +17,7 @@ void sync_group_respond(struct group_waiter *w, const struct group_sync_answer *
     rsp->protocol_name = arena_kstr(&w->arena, kstr_of(a->protocol));
     rsp->assignment = arena_kstr(&w->arena, assignment);
     w->response = rsp;
+    group_waiter_answer(w);
 }
 
 static void refuse(struct request *r, enum kerr err)
@@ -53,7 +55,7 @@ static enum kerr enter(struct request *r, const struct sync_group_request *q, st
 {
     if (r->api_version >= 5 && (q->protocol_type.n < 0 || q->protocol_name.n < 0))
         return KERR_INCONSISTENT_GROUP_PROTOCOL;
-    enum kerr err = group_enter_named(r->broker->coordinator, q->group_id, false, ret);
+    enum kerr err = group_enter_named(r->services->coordinator, q->group_id, false, ret);
     /* The member has joined, so the group is about to be there: it shall join again, not look elsewhere. */
     return err == KERR_COORDINATOR_LOAD_IN_PROGRESS ? KERR_REBALANCE_IN_PROGRESS : err;
 }

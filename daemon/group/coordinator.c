@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/group/coordinator_int.h"
-#include "daemon/meta/cluster.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
@@ -66,7 +64,7 @@ static struct shard *shard_new(struct coordinator *c, int32_t id)
 
     pthread_mutex_init(&sh->mu, NULL);
     sh->coordinator = c;
-    sh->loop = c->broker->loops[id % c->broker->n_loops];
+    sh->loop = c->deps.loops[id % c->deps.n_loops];
     sh->id = id;
     shard_writes_init(sh);
     shard_load_init(sh);
@@ -76,7 +74,7 @@ static struct shard *shard_new(struct coordinator *c, int32_t id)
 
 static int32_t offsets_topic_partitions(struct coordinator *c)
 {
-    struct cluster_image *img = cluster_image_get(c->broker->cluster);
+    struct cluster_image *img = cluster_image_get(c->deps.cluster);
     const struct cluster_topic *t = cluster_image_topic(img, kstr_of(OFFSETS_TOPIC));
     int32_t n = t != NULL ? t->n_partitions : 0;
 
@@ -227,14 +225,14 @@ enum kerr coordinator_each(struct coordinator *c, void (*f)(void *arg, struct gr
 
 /* ---- life ---- */
 
-struct coordinator *coordinator_new(struct broker *b)
+struct coordinator *coordinator_new(const struct coordinator_deps *deps)
 {
     struct coordinator *c = xcalloc(1, sizeof *c);
 
-    c->broker = b;
+    c->deps = *deps;
     pthread_mutex_init(&c->mu, NULL);
     pthread_cond_init(&c->idle, NULL);
-    coordinator_env_init(&c->env, b, &c->group_bytes);
+    coordinator_env_init(c);
     return c;
 }
 
@@ -254,7 +252,7 @@ static void start_on_loop(struct task *t)
 void coordinator_start(struct coordinator *c)
 {
     c->start.cb = start_on_loop;
-    loop_post(c->broker->loops[0], &c->start);
+    loop_post(c->deps.loops[0], &c->start);
 }
 
 /* Records under way end as they will; who waits for them is answered then, and the partition let go. */

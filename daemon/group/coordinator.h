@@ -13,16 +13,33 @@
 
 #include "daemon/group/committed.h"
 #include "daemon/group/group.h"
-#include "daemon/server/request.h"
+#include "lib/base/slice.h"
 #include "lib/record/build.h"
 
-struct broker;
+struct broker_config;
+struct cluster;
 struct coordinator;
+struct loop;
+struct partitions;
 struct shard;
+struct workers;
+struct world;
 
-#define OFFSETS_TOPIC "__consumer_offsets"
-
-struct coordinator *coordinator_new(struct broker *b);
+/* What it works on, and whom it tells. */
+struct coordinator_deps {
+    const struct world *world;
+    const struct broker_config *config; /* as the file and the command line say */
+    struct loop *const *loops; /* the shards' are spread over them; the first also looks for what has expired */
+    int n_loops;
+    struct workers *workers;
+    struct partitions *partitions;
+    struct cluster *cluster;
+    /* The answer to a join or sync, with the waiter that was given to group_join() or group_sync(), which is theirs from then
+     * on: exactly one call each (G5). Under the shard's lock, on any thread; must not block, and keep nothing of *a. */
+    void (*answer_join)(void *waiter, const struct group_join_answer *a);
+    void (*answer_sync)(void *waiter, const struct group_sync_answer *a);
+};
+struct coordinator *coordinator_new(const struct coordinator_deps *deps);
 /* Starts to load the shards this broker leads. After the cluster has started. */
 void coordinator_start(struct coordinator *c);
 /* Answers everyone parked; requests that still come get COORDINATOR_NOT_AVAILABLE. Before sessions are
@@ -85,25 +102,5 @@ void group_delete_offsets(struct group_entry *e, const char *topic, const struct
                           int32_t n, group_written *cb, void *arg);
 /* Deletes an empty group with all its positions. Nobody else enters it from now on. */
 void group_delete(struct group_entry *e, group_written *cb, void *arg);
-
-/* ---- parked requests ---- */
-
-/* A request that waits for its group. The response is built in the waiter's own arena, under the shard's
- * lock, by any thread; then it is sent on the request's loop, if the client is still there. */
-struct group_waiter {
-    struct request *r; /* NULL once the client has gone; the loop's thread only */
-    struct loop *loop;
-    int16_t api_version;
-    struct task task;
-    struct arena arena;
-    void *response;
-};
-/* The handler has left the request to it. */
-struct group_waiter *group_waiter_new(struct request *r);
-/* The answer is in w->response: sends it, frees w. Any thread. */
-void group_waiter_answer(struct group_waiter *w);
-/* The response to the machine's answer; in daemon/api/join_group.c and sync_group.c. */
-void join_group_respond(struct group_waiter *w, const struct group_join_answer *a);
-void sync_group_respond(struct group_waiter *w, const struct group_sync_answer *a);
 
 #endif

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the groups' state machines ask of the world (struct group_env): the wall clock, answers, records; and the
- * requests that wait for a group, each as a struct group_waiter.
+ * What the groups' state machines ask of the world (struct group_env): the wall clock, answers, records.
  *
- * The functions of the environment run under the shard's lock, on whichever thread is in the group, and must not
- * block: a record is handed to group_write() and comes back through on_persisted(), an answer is encoded into the
- * waiter's own arena and sent on the request's loop by its task. So a waiter outlives its request: when the client
- * has gone, waiter_cancel() takes the request away on the loop, and the answer goes nowhere. Each waiter is
- * answered exactly once (G5) and is freed by that answer alone.
+ * These functions run under the shard's lock, on whichever thread is in the group, and must not block: a record is
+ * handed to group_write() and comes back through on_persisted(), an answer goes to whoever parked the request.
  */
 #include <stdlib.h>
 
-#include "daemon/broker.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_log.h"
-#include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -30,18 +25,21 @@ static int64_t env_wall_ms(struct group *g)
     return clock_wall_ms();
 }
 
+static const struct coordinator_deps *deps_of(const struct group *g)
+{
+    const struct group_entry *e = g->user;
+
+    return &e->shard->coordinator->deps;
+}
+
 static void env_answer_join(struct group *g, void *waiter, const struct group_join_answer *a)
 {
-    (void)g;
-    join_group_respond(waiter, a);
-    group_waiter_answer(waiter);
+    deps_of(g)->answer_join(waiter, a);
 }
 
 static void env_answer_sync(struct group *g, void *waiter, const struct group_sync_answer *a)
 {
-    (void)g;
-    sync_group_respond(waiter, a);
-    group_waiter_answer(waiter);
+    deps_of(g)->answer_sync(waiter, a);
 }
 
 static void on_persisted(void *arg, struct group_entry *e, enum kerr err, int64_t base_offset)
@@ -75,58 +73,19 @@ static void env_persist(struct group *g, int64_t seq)
     batch_builder_done(&b);
 }
 
-void coordinator_env_init(struct group_env *env, const struct broker *b, atomic_llong *all_bytes)
+void coordinator_env_init(struct coordinator *c)
 {
-    *env = (struct group_env){
+    const struct broker_config *cfg = c->deps.config;
+
+    c->env = (struct group_env){
         .wall_ms = env_wall_ms,
         .answer_join = env_answer_join,
         .answer_sync = env_answer_sync,
         .persist = env_persist,
-        .initial_delay_ms = b->config.group_initial_rebalance_delay_ms,
+        .initial_delay_ms = cfg->group_initial_rebalance_delay_ms,
         .new_member_timeout_ms = NEW_MEMBER_TIMEOUT_MS,
-        .size_max = b->config.group_max_size,
-        .all_bytes = all_bytes,
+        .size_max = cfg->group_max_size,
+        .all_bytes = &c->group_bytes,
         .all_bytes_max = ALL_GROUPS_BYTES_MAX,
     };
-}
-
-/* ---- parked requests ---- */
-
-/* The client has gone. The answer will come, and go nowhere. */
-static void waiter_cancel(struct request *r)
-{
-    struct group_waiter *w = r->op;
-
-    w->r = NULL;
-    request_drop(r);
-}
-
-static void waiter_reply(struct task *t)
-{
-    struct group_waiter *w = container_of(t, struct group_waiter, task);
-
-    if (w->r != NULL)
-        request_reply(w->r, w->response);
-    arena_done(&w->arena);
-    free(w);
-}
-
-struct group_waiter *group_waiter_new(struct request *r)
-{
-    struct group_waiter *w = xcalloc(1, sizeof *w);
-
-    w->r = r;
-    w->loop = r->loop;
-    w->api_version = r->api_version;
-    w->task.cb = waiter_reply;
-    arena_init(&w->arena);
-    r->op = w;
-    r->cancel = waiter_cancel;
-    return w;
-}
-
-void group_waiter_answer(struct group_waiter *w)
-{
-    KINVARIANT("G5", w->response != NULL && !w->task.queued);
-    loop_post(w->loop, &w->task);
 }

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "daemon/broker.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_log.h"
 #include "lib/base/clock.h"
@@ -118,15 +118,15 @@ static void expire_shard(struct shard *sh, int64_t retention_ms)
 
 static void expiry_set(struct coordinator *c)
 {
-    struct loop *lp = c->broker->loops[0];
+    struct loop *lp = c->deps.loops[0];
 
-    timer_set_in(lp, &c->expiry, c->broker->config.offsets_retention_check_interval_ms);
+    timer_set_in(lp, &c->expiry, c->deps.config->offsets_retention_check_interval_ms);
 }
 
 static void on_expiry(struct timer *t)
 {
     struct coordinator *c = container_of(t, struct coordinator, expiry);
-    int64_t retention_ms = (int64_t)c->broker->config.offsets_retention_minutes * 60000;
+    int64_t retention_ms = (int64_t)c->deps.config->offsets_retention_minutes * 60000;
 
     if (atomic_load(&c->stopping))
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the coordinator only: coordinator.c (shards, life), coordinator_env.c (what the
- * machines ask for, parked requests), coordinator_load.c, coordinator_write.c, coordinator_delete.c,
+ * machines ask for), coordinator_load.c, coordinator_write.c, coordinator_delete.c,
  * coordinator_expiry.c.
  *
  *            entered, led here          loaded
@@ -21,6 +21,7 @@
 #include <sys/queue.h>
 
 #include "daemon/group/coordinator.h"
+#include "daemon/meta/cluster.h"
 #include "daemon/replica/partition.h"
 #include "lib/loop/workers.h"
 
@@ -51,8 +52,8 @@ struct shard {
 };
 
 struct coordinator {
-    struct broker *broker;
-    struct group_env env;
+    struct coordinator_deps deps; /* set once */
+    struct group_env env;         /* set once */
     atomic_llong group_bytes; /* G6, of all groups */
     pthread_mutex_t mu;    /* guards n_shards and idle */
     struct shard **shards; /* made when the topic is first seen, then set once */
@@ -78,7 +79,7 @@ void shard_unload(struct shard *sh);
 void coordinator_busy(struct coordinator *c, int32_t delta);
 
 /* coordinator_env.c */
-void coordinator_env_init(struct group_env *env, const struct broker *b, atomic_llong *all_bytes);
+void coordinator_env_init(struct coordinator *c);
 
 /* coordinator_load.c */
 void shard_load_init(struct shard *sh);

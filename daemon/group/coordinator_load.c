@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_replay.h"
 #include "lib/base/check.h"
@@ -142,7 +141,7 @@ static void submit(struct shard *sh)
     sh->load = (struct job){ .run = load_run, .done = sh->load.done, .loop = sh->loop };
     sh->reading = true;
     coordinator_busy(sh->coordinator, +1);
-    workers_submit(sh->coordinator->broker->workers, &sh->load);
+    workers_submit(sh->coordinator->deps.workers, &sh->load);
 }
 
 static void on_retry(struct timer *t)
@@ -193,7 +192,7 @@ void shard_load_init(struct shard *sh)
 
 void shard_load(struct shard *sh)
 {
-    struct partition *pt = partitions_get(sh->coordinator->broker->partitions, kstr_of(OFFSETS_TOPIC), sh->id);
+    struct partition *pt = partitions_get(sh->coordinator->deps.partitions, kstr_of(OFFSETS_TOPIC), sh->id);
     struct partition_view v;
 
     KCHECK(sh->state == SHARD_IDLE && sh->groups == NULL && sh->partition == NULL);

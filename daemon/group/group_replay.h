@@ -9,6 +9,7 @@
 #define KLOG_DAEMON_GROUP_REPLAY_H
 
 #include "daemon/group/coordinator.h"
+#include "lib/base/arena.h"
 #include "lib/record/iter.h"
 
 struct group_replay {

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
-#include "daemon/group/coordinator.h"
 #include "daemon/meta/change.h"
 #include "daemon/meta/config_ops.h"
 #include "lib/base/check.h"
@@ -40,7 +38,7 @@ static bool is_offsets_topic(const struct change *ch)
 /* R2: only this incarnation of the broker may write. */
 static void add_fence(struct cluster *c, struct change *ch)
 {
-    ops_add(&ch->ops, REGISTER_CHECK, xasprintf("/klog/broker_epoch/%d", c->broker->id), NULL,
+    ops_add(&ch->ops, REGISTER_CHECK, xasprintf("/klog/broker_epoch/%d", c->deps.id), NULL,
             c->broker_epoch);
 }
 
@@ -265,7 +263,7 @@ enum kerr change_prepare_create(struct cluster *c, struct change *ch)
     if (err != KERR_NONE)
         return err;
 
-    uuid_random(c->broker->world->random, &ch->pub.topic_id);
+    uuid_random(c->deps.world->random, &ch->pub.topic_id);
     add_fence(c, ch);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/config/topics/%s", name), config, 0);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s", name),
@@ -307,7 +305,7 @@ enum kerr change_prepare_delete(struct cluster *c, struct change *ch)
         return change_refuse(ch, KERR_INVALID_TOPIC_EXCEPTION,
                              "%s holds the positions of all groups and cannot be deleted; delete groups instead",
                              t->name);
-    if (!c->broker->config.delete_topic_enable)
+    if (!c->deps.config->delete_topic_enable)
         return change_refuse(ch, KERR_TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker");
 
     add_fence(c, ch);

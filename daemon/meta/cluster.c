@@ -7,20 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/meta/cluster_int.h"
 #include "daemon/meta/cluster_start.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/loop/thread.h"
 
-struct cluster *cluster_new(struct broker *b)
+struct cluster *cluster_new(const struct cluster_deps *deps)
 {
     struct cluster *c = xcalloc(1, sizeof *c);
 
-    c->broker = b;
-    c->registers = b->registers;
-    c->loop = b->loops[0];
+    c->deps = *deps;
     pthread_mutex_init(&c->image_mu, NULL);
     TAILQ_INIT(&c->brokers.changes);
     c->ids = producer_ids_new(c);
@@ -43,7 +41,7 @@ void cluster_free(struct cluster *c)
 
 const char *cluster_id(const struct cluster *c)
 {
-    return c->broker->cluster_id;
+    return c->deps.cluster_id;
 }
 
 /* ---- watching ---- */
@@ -85,10 +83,10 @@ static void watch(void *arg)
 {
     struct cluster *c = arg;
 
-    c->watches[0] = registers_watch(c->registers, "/brokers/topics", topic_changed, c);
-    c->watches[1] = registers_watch(c->registers, "/config/topics", topic_changed, c);
-    c->watches[2] = registers_watch(c->registers, "/brokers/ids", broker_changed, c);
-    c->watches[3] = registers_watch(c->registers, "/config/brokers", broker_changed, c);
+    c->watches[0] = registers_watch(c->deps.registers, "/brokers/topics", topic_changed, c);
+    c->watches[1] = registers_watch(c->deps.registers, "/config/topics", topic_changed, c);
+    c->watches[2] = registers_watch(c->deps.registers, "/brokers/ids", broker_changed, c);
+    c->watches[3] = registers_watch(c->deps.registers, "/config/brokers", broker_changed, c);
 }
 
 /* ---- starting and stopping ---- */
@@ -101,7 +99,7 @@ int cluster_start(struct cluster *c, char *err, size_t err_size)
     if (rc == 0)
         rc = cluster_start_topics(&st, err, err_size);
     if (rc == 0)
-        broker_call(c->loop, watch, c);
+        loop_call(c->deps.loop, watch, c);
     cluster_starter_done(&st);
     return rc;
 }
@@ -121,7 +119,7 @@ static void stop_begin(void *arg)
     c->stopping = true;
     for (size_t i = 0; i < ARRAY_LEN(c->watches); i++)
         if (c->watches[i] != NULL)
-            registers_unwatch(c->registers, c->watches[i]);
+            registers_unwatch(c->deps.registers, c->watches[i]);
     cluster_note_idle(c, 0);
 }
 
@@ -131,7 +129,7 @@ void cluster_stop(struct cluster *c)
         return;
     struct stop_call call = { .cluster = c };
     sem_init(&call.idle, 0, 0);
-    broker_call(c->loop, stop_begin, &call);
+    loop_call(c->deps.loop, stop_begin, &call);
     while (sem_wait(&call.idle) < 0)
         ;
     sem_destroy(&call.idle);

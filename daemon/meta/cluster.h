@@ -21,8 +21,14 @@
 #include "lib/base/slice.h"
 #include "lib/base/uuid.h"
 
-struct broker;
+struct logdirs;
 struct loop;
+struct partitions;
+struct registers;
+struct workers;
+struct world;
+
+#define OFFSETS_TOPIC "__consumer_offsets"
 
 #define CLUSTER_PARTITIONS_MAX 10000 /* of one topic, and so of one request for it */
 
@@ -63,7 +69,24 @@ struct cluster_image {             /* immutable once published */
 };
 
 struct cluster;
-struct cluster *cluster_new(struct broker *b);
+/* What it works on, and whom it tells. */
+struct cluster_deps {
+    const struct world *world;
+    int32_t id;                         /* this broker's */
+    const char *cluster_id;             /* the log directories' */
+    const struct broker_config *config; /* as the file and the command line say */
+    struct registers *registers;
+    struct logdirs *dirs;
+    struct partitions *partitions;
+    struct loop *loop; /* the meta loop */
+    struct workers *workers;
+    /* What the settings are by now. On the meta loop, or before it runs anything of the cluster. */
+    void (*settings)(void *arg, const struct broker_config *now);
+    /* The image has forgotten this topic; one that has got its name since is another. On the meta loop. */
+    void (*topic_deleted)(void *arg, const char *topic, const struct uuid *id);
+    void *arg;
+};
+struct cluster *cluster_new(const struct cluster_deps *deps);
 /* Reads the registers, opens every hosted log (in parallel on the workers), starts a new leadership epoch of
  * each led partition (R1), publishes the first image. Blocks; the loops run already, the listeners do not
  * accept yet. err has one line. */
@@ -130,5 +153,7 @@ void cluster_configure_broker(struct cluster *c, struct cluster_change *ch); /* 
 void cluster_new_producer_id(struct cluster *c, struct loop *lp,
                              void (*cb)(void *arg, enum kerr err, int64_t id), void *arg);
 const char *cluster_id(const struct cluster *c);
+/* Is there a note that the topic was deleted, so that what is left of its records may go? Blocks. */
+bool cluster_topic_was_deleted(struct registers *r, const struct uuid *id);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/meta/change.h"
 #include "daemon/meta/config_ops.h"
 #include "lib/base/log.h"
@@ -47,7 +46,7 @@ static void load_done(struct job *j)
     if (l->rc == 0 && l->n_brokers > 0) {
         news = l->defaults->version != c->image->defaults->version;
         cluster_publish_brokers(c, l->defaults, l->brokers, l->n_brokers);
-        broker_apply_settings(c->broker, &l->defaults->config);
+        c->deps.settings(c->deps.arg, &l->defaults->config);
     } else if (l->rc != -EAGAIN) {
         log_error("brokers: cannot read their registers: %s", strerror(-l->rc));
     }
@@ -61,8 +60,8 @@ static void load_begin(struct cluster *c)
 {
     c->brokers.dirty = false;
     set_busy(c, true);
-    c->brokers.job = (struct job){ .run = load_run, .done = load_done, .loop = c->loop };
-    workers_submit(c->broker->workers, &c->brokers.job);
+    c->brokers.job = (struct job){ .run = load_run, .done = load_done, .loop = c->deps.loop };
+    workers_submit(c->deps.workers, &c->brokers.job);
 }
 
 /* ---- changing ---- */
@@ -96,7 +95,7 @@ static enum kerr judge_settings(struct cluster *c, struct change *ch, const stru
     char err[320];
     int rc = 0;
 
-    broker_config_copy(&cfg, &c->broker->config);
+    broker_config_copy(&cfg, c->deps.config);
     for (size_t i = 0; i < s->n && rc == 0; i++)
         rc = broker_config_set(&cfg, s->entries[i].key, s->entries[i].value, err, sizeof err);
     if (rc == 0)
@@ -115,7 +114,7 @@ static enum kerr prepare(struct cluster *c, struct change *ch)
     struct config_settings s = { 0 };
     const struct cluster_defaults *d = c->image->defaults;
 
-    snprintf(me, sizeof me, "%d", c->broker->id);
+    snprintf(me, sizeof me, "%d", c->deps.id);
     if (strcmp(ch->pub.topic, me) != 0)
         return change_refuse(ch, KERR_INVALID_REQUEST, "this is broker %s: ask broker \"%s\" itself", me,
                              ch->pub.topic);
@@ -167,7 +166,7 @@ static void begin(struct cluster *c, struct change *ch)
     }
     ch->begun = true;
     set_busy(c, true);
-    registers_multi(c->registers, ch->ops.ops, ch->ops.n, written, c);
+    registers_multi(c->deps.registers, ch->ops.ops, ch->ops.n, written, c);
 }
 
 void brokers_step(struct cluster *c)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/meta/change.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
@@ -128,7 +127,7 @@ static void change_submit(struct cluster *c, struct cluster_change *pub, enum ch
     ch->cluster = c;
     ch->kind = kind;
     ch->task.cb = change_arrive;
-    loop_post(c->loop, &ch->task);
+    loop_post(c->deps.loop, &ch->task);
 }
 
 void cluster_create_topic(struct cluster *c, struct cluster_change *ch)
@@ -232,7 +231,7 @@ void change_write(struct topic_slot *s, struct change *ch)
     ch->begun = true;
     ch->slot = s;
     slot_begin_write(s);
-    registers_multi(s->cluster->registers, ch->ops.ops, ch->ops.n, change_written, ch);
+    registers_multi(s->cluster->deps.registers, ch->ops.ops, ch->ops.n, change_written, ch);
 }
 
 void change_begin(struct topic_slot *s, struct change *ch)

@@ -2,7 +2,7 @@
 /*
  * Inside the cluster: the slots, one a topic, that bring registers, hosted partitions and image into line.
  *
- * Threads. The meta loop (broker.loops[0]) owns slots, changes under way and the making of images. What
+ * Threads. The meta loop owns slots, changes under way and the making of images. What
  * blocks (reading registers, opening and deleting logs) runs on workers, in jobs that own what they touch and
  * hand it back to the meta loop. cluster_start() does the first round on the caller's thread.
  */
@@ -95,9 +95,7 @@ struct brokers_slot {
 };
 
 struct cluster {
-    struct broker *broker;
-    struct registers *registers;
-    struct loop *loop;           /* the meta loop */
+    struct cluster_deps deps; /* set once */
     int64_t broker_epoch;        /* version of /klog/broker_epoch/N; set once */
     atomic_uint_fast64_t writes; /* for partition_register.w */
 

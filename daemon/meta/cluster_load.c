@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
-#include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster_int.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -117,7 +115,7 @@ static int partition_load(struct cluster *c, const char *topic, int32_t id, stru
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id);
     int64_t version;
 
-    int rc = registers_get_wait(c->registers, path, b, &version);
+    int rc = registers_get_wait(c->deps.registers, path, b, &version);
     if (rc < 0)
         return vanished(rc);
     rc = partition_register_decode(bytes_of(b), version, ret);
@@ -150,7 +148,7 @@ static int partitions_load(struct cluster *c, const char *topic, struct bytebuf 
     char **names;
     int n;
 
-    int rc = registers_children_wait(c->registers, path, &names, &n);
+    int rc = registers_children_wait(c->deps.registers, path, &names, &n);
     if (rc < 0)
         return vanished(rc);
     bool numbered = are_numbered(names, n);
@@ -176,7 +174,7 @@ static int config_load(struct cluster *c, const char *topic, const struct broker
     struct topic_config_entry *entries;
     size_t n;
 
-    int rc = registers_get_wait(c->registers, path, b, &ret->config_version);
+    int rc = registers_get_wait(c->deps.registers, path, b, &ret->config_version);
     if (rc < 0)
         return vanished(rc);
     rc = config_register_decode(bytes_of(b), &entries, &n);
@@ -200,7 +198,7 @@ void topic_load(struct cluster *c, const char *name, const struct broker_config 
     const char *why;
 
     memset(ret, 0, sizeof *ret);
-    ret->rc = registers_get_wait(c->registers, path, &b, &version);
+    ret->rc = registers_get_wait(c->deps.registers, path, &b, &version);
     if (ret->rc == -ENOENT) {
         ret->rc = 0;
     } else if (ret->rc == 0 && topic_name_check(kstr_of(name), &why) != KERR_NONE) {
@@ -235,7 +233,7 @@ static int broker_load(struct cluster *c, const char *name, struct bytebuf *b, s
     CLEANUP(freep) char *path = xasprintf("/brokers/ids/%s", name);
     int64_t version;
 
-    int rc = registers_get_wait(c->registers, path, b, &version);
+    int rc = registers_get_wait(c->deps.registers, path, b, &version);
     return rc < 0 ? vanished(rc) : broker_register_decode(bytes_of(b), atoi(name), ret);
 }
 
@@ -251,7 +249,7 @@ static int ids_load(struct cluster *c, struct bytebuf *b, struct brokers_load *r
     char **names;
     int n;
 
-    int rc = registers_children_wait(c->registers, "/brokers/ids", &names, &n);
+    int rc = registers_children_wait(c->deps.registers, "/brokers/ids", &names, &n);
     if (rc < 0)
         return rc;
     ret->brokers = xcalloc((size_t)n + 1, sizeof *ret->brokers);
@@ -284,16 +282,16 @@ static void overlay(struct cluster_defaults *d, const struct topic_config_entry 
 
 static int defaults_load(struct cluster *c, struct bytebuf *b, struct brokers_load *ret)
 {
-    CLEANUP(freep) char *path = xasprintf("/config/brokers/%d", c->broker->id);
+    CLEANUP(freep) char *path = xasprintf("/config/brokers/%d", c->deps.id);
     struct topic_config_entry *entries = NULL;
     size_t n = 0;
 
     struct cluster_defaults *d = xcalloc(1, sizeof *d);
     atomic_init(&d->refs, 1);
-    broker_config_copy(&d->config, &c->broker->config);
+    broker_config_copy(&d->config, c->deps.config);
     ret->defaults = d;
 
-    int rc = registers_get_wait(c->registers, path, b, &d->version);
+    int rc = registers_get_wait(c->deps.registers, path, b, &d->version);
     if (rc < 0)
         return vanished(rc);
     rc = config_register_decode(bytes_of(b), &entries, &n);

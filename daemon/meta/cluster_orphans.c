@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/meta/cluster_start.h"
+#include "daemon/storage/logdirs.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/store/datadir.h"
@@ -139,23 +139,34 @@ static int forget_deleted(struct cluster *c, const struct deleted *deleted)
     for (int i = 0; i < deleted->n; i++)
         ops_add(&l, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", deleted->ids[i]), NULL,
                 REGISTER_ANY_VERSION);
-    int rc = l.n == 0 ? 0 : registers_multi_wait(c->registers, l.ops, l.n);
+    int rc = l.n == 0 ? 0 : registers_multi_wait(c->deps.registers, l.ops, l.n);
     ops_done(&l);
     return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc; /* then the next start forgets them */
 }
 
 int cluster_clear_orphans(struct cluster_starter *st, char *err, size_t err_size)
 {
-    struct broker *b = st->cluster->broker;
+    struct logdirs *ld = st->cluster->deps.dirs;
     struct deleted deleted = { 0 };
 
-    int rc = registers_children_wait(st->cluster->registers, "/admin/delete_topics", &deleted.ids, &deleted.n);
+    int rc = registers_children_wait(st->cluster->deps.registers, "/admin/delete_topics", &deleted.ids, &deleted.n);
     if (rc < 0)
         snprintf(err, err_size, "registers: cannot list /admin/delete_topics: %s", strerror(-rc));
-    for (int i = 0; i < b->n_dirs && rc == 0; i++)
-        rc = clear_dir(st, b->dirs[i], &deleted, err, err_size);
+    for (int i = 0; i < logdirs_count(ld) && rc == 0; i++)
+        rc = clear_dir(st, logdirs_at(ld, i), &deleted, err, err_size);
     if (rc == 0 && (rc = forget_deleted(st->cluster, &deleted)) < 0)
         snprintf(err, err_size, "registers: cannot write: %s", strerror(-rc));
     registers_names_free(deleted.ids, deleted.n);
     return rc;
+}
+
+bool cluster_topic_was_deleted(struct registers *r, const struct uuid *id)
+{
+    CLEANUP(bytebuf_done) struct bytebuf value = { 0 };
+    char text[UUID_TEXT_LEN + 1];
+    int64_t version;
+
+    uuid_text(id, text);
+    CLEANUP(freep) char *path = xasprintf("/admin/delete_topics/%s", text);
+    return registers_get_wait(r, path, &value, &version) == 0;
 }

@@ -12,10 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
-#include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster_int.h"
 #include "daemon/replica/partition.h"
+#include "daemon/storage/logdirs.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -96,7 +95,7 @@ struct stripe {
 static bool hosted_here(const struct topic_slot *s, const struct partition_state *st)
 {
     for (int32_t i = 0; i < st->n_replicas; i++)
-        if (st->replicas[i] == s->cluster->broker->id)
+        if (st->replicas[i] == s->cluster->deps.id)
             return true;
     return false;
 }
@@ -111,7 +110,7 @@ static void partition_follow(struct stripe *sp, const struct cluster_topic *befo
 {
     struct topic_slot *s = sp->slot;
     const struct partition_state *st = &s->load.partitions[id].st;
-    struct partition *pt = partitions_get(s->cluster->broker->partitions, kstr_of(s->name), id);
+    struct partition *pt = partitions_get(s->cluster->deps.partitions, kstr_of(s->name), id);
     if (pt == NULL)
         return;
 
@@ -129,12 +128,7 @@ static void partition_follow(struct stripe *sp, const struct cluster_topic *befo
  * there, and after a clean stop from the first. */
 static bool had_log(const struct topic_slot *s, const struct partition_state *st)
 {
-    const struct broker *b = s->cluster->broker;
-    bool clean = true;
-
-    for (int i = 0; i < b->n_dirs; i++)
-        clean &= datadir_was_clean(b->dirs[i]);
-    return s->at_start && (clean || st->leader_epoch > 1);
+    return s->at_start && (logdirs_were_clean(s->cluster->deps.dirs) || st->leader_epoch > 1);
 }
 
 static void stripe_open(struct job *j)
@@ -149,7 +143,7 @@ static void stripe_open(struct job *j)
         if (id < n_old)
             partition_follow(sp, before, id);
         else if (hosted_here(s, st))
-            note_rc(sp, partitions_add(s->cluster->broker->partitions, s->name, id, &s->load.id,
+            note_rc(sp, partitions_add(s->cluster->deps.partitions, s->name, id, &s->load.id,
                                        s->load.config, st, had_log(s, st)));
     }
 }
@@ -159,7 +153,7 @@ static void stripe_remove(struct job *j)
     struct stripe *sp = container_of(j, struct stripe, job);
 
     for (int32_t id = sp->from; id < sp->to; id++)
-        note_rc(sp, partitions_remove(sp->slot->cluster->broker->partitions, sp->slot->name, id));
+        note_rc(sp, partitions_remove(sp->slot->cluster->deps.partitions, sp->slot->name, id));
 }
 
 static void round_end(struct topic_slot *s);
@@ -183,8 +177,8 @@ static void stripe_done(struct job *j)
 
 static void stripes_start(struct topic_slot *s, int32_t from, int32_t to, void (*run)(struct job *j))
 {
-    struct broker *b = s->cluster->broker;
-    int32_t n = to - from, n_jobs = MAX(1, MIN(b->config.num_io_threads, n / STRIPE_MIN));
+    const struct cluster_deps *deps = &s->cluster->deps;
+    int32_t n = to - from, n_jobs = MAX(1, MIN(deps->config->num_io_threads, n / STRIPE_MIN));
 
     s->open_rc = 0;
     s->jobs_left = n_jobs;
@@ -195,8 +189,8 @@ static void stripes_start(struct topic_slot *s, int32_t from, int32_t to, void (
         sp->to = from + (int32_t)((int64_t)n * (i + 1) / n_jobs);
         sp->job.run = run;
         sp->job.done = stripe_done;
-        sp->job.loop = s->cluster->loop;
-        workers_submit(b->workers, &sp->job);
+        sp->job.loop = s->cluster->deps.loop;
+        workers_submit(deps->workers, &sp->job);
     }
 }
 
@@ -305,7 +299,7 @@ static void forget_deletion(struct topic_slot *s, const struct uuid *id)
     f->cluster = s->cluster;
     cluster_note_idle(s->cluster, +1);
     ops_add(&f->ops, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", text), NULL, REGISTER_ANY_VERSION);
-    registers_multi(s->cluster->registers, f->ops.ops, f->ops.n, forgotten, f);
+    registers_multi(s->cluster->deps.registers, f->ops.ops, f->ops.n, forgotten, f);
 }
 
 /* Reads again afterwards: what is there now may be another topic of the same name. */
@@ -327,10 +321,10 @@ static void remove_begin(struct topic_slot *s, int32_t keep)
     if (keep == 0) {
         log_info("topic %s is deleted, partitions=%d", s->name, s->n_hosted);
         cluster_publish_topic(s->cluster, s->name, NULL);
-        coordinator_topic_deleted(s->cluster->broker->coordinator, s->name, &s->hosted_id);
+        s->cluster->deps.topic_deleted(s->cluster->deps.arg, s->name, &s->hosted_id);
     }
     for (int32_t id = keep; id < s->n_hosted; id++)
-        partitions_retire(s->cluster->broker->partitions, s->name, id);
+        partitions_retire(s->cluster->deps.partitions, s->name, id);
     s->n_kept = keep;
     slot_release_load(s);
     slot_move(s, SLOT_REMOVING);
@@ -379,8 +373,8 @@ static void load_begin(struct topic_slot *s)
     s->dirty = false;
     s->image = cluster_image_get(s->cluster);
     slot_move(s, SLOT_LOADING);
-    s->job = (struct job){ .run = load_run, .done = load_done, .loop = s->cluster->loop };
-    workers_submit(s->cluster->broker->workers, &s->job);
+    s->job = (struct job){ .run = load_run, .done = load_done, .loop = s->cluster->deps.loop };
+    workers_submit(s->cluster->deps.workers, &s->job);
 }
 
 /* ---- steps ---- */

@@ -2,7 +2,7 @@
 /*
  * The first round of the cluster: base registers, identity, this broker's registration, a new leader epoch for each
  * partition that it leads, then every topic's registers and logs. Main thread, which may block; open_all() and
- * publish_all() run on the meta loop by broker_call().
+ * publish_all() run on the meta loop by loop_call().
  *
  * The order is the promise. Epochs are raised before a log is opened, so that no batch is written in the epoch of an
  * earlier life; the topics are published when every one of the registers is there, so that no client sees a part. A
@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/loop/thread.h"
 
 #define MULTI_BYTES_MAX (256 * 1024)
 
@@ -36,7 +36,7 @@ static int ensure(struct cluster *c, const char *path, char *value)
     struct register_ops_list l = { 0 };
 
     ops_add(&l, REGISTER_CREATE, xstrdup(path), value, 0);
-    int rc = registers_multi_wait(c->registers, l.ops, l.n);
+    int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
     ops_done(&l);
     return rc == -EEXIST ? 0 : rc;
 }
@@ -64,8 +64,8 @@ static int ensure_base(struct cluster *c)
     if (rc < 0)
         return rc;
 
-    CLEANUP(freep) char *epoch = xasprintf("/klog/broker_epoch/%d", c->broker->id);
-    CLEANUP(freep) char *config = xasprintf("/config/brokers/%d", c->broker->id);
+    CLEANUP(freep) char *epoch = xasprintf("/klog/broker_epoch/%d", c->deps.id);
+    CLEANUP(freep) char *config = xasprintf("/config/brokers/%d", c->deps.id);
     rc = ensure(c, epoch, xstrdup("{\"base\":0}"));
     return rc < 0 ? rc : ensure(c, config, config_register_encode(NULL, 0));
 }
@@ -74,13 +74,13 @@ static int ensure_base(struct cluster *c)
 static int check_broker(struct cluster *c, char *err, size_t err_size)
 {
     char me[16], **names;
-    int n, rc = registers_children_wait(c->registers, "/klog/broker_epoch", &names, &n);
+    int n, rc = registers_children_wait(c->deps.registers, "/klog/broker_epoch", &names, &n);
 
     if (rc == -ENOENT)
         return 0; /* the first start */
     if (rc < 0)
         return fail(rc, "list the brokers", err, err_size);
-    snprintf(me, sizeof me, "%d", c->broker->id);
+    snprintf(me, sizeof me, "%d", c->deps.id);
     bool known = n == 0;
     for (int i = 0; i < n; i++)
         known |= strcmp(names[i], me) == 0;
@@ -99,16 +99,16 @@ static int check_identity(struct cluster *c, char *err, size_t err_size)
     struct bytebuf b = { 0 };
     int64_t version;
 
-    int rc = ensure(c, "/cluster/id", xstrdup(c->broker->cluster_id));
+    int rc = ensure(c, "/cluster/id", xstrdup(c->deps.cluster_id));
     if (rc == 0)
-        rc = registers_get_wait(c->registers, "/cluster/id", &b, &version);
+        rc = registers_get_wait(c->deps.registers, "/cluster/id", &b, &version);
     if (rc < 0) {
         fail(rc, "read /cluster/id", err, err_size);
-    } else if (strcmp(bytebuf_cstr(&b), c->broker->cluster_id) != 0) {
+    } else if (strcmp(bytebuf_cstr(&b), c->deps.cluster_id) != 0) {
         snprintf(err, err_size,
                  "the registers belong to cluster %.64s, the log directories to cluster %s: "
                  "start klogd with the directories that belong together",
-                 bytebuf_cstr(&b), c->broker->cluster_id);
+                 bytebuf_cstr(&b), c->deps.cluster_id);
         rc = -ESTALE;
     }
     bytebuf_done(&b);
@@ -123,9 +123,9 @@ static void me_fill(struct cluster *c, struct cluster_broker *ret)
     size_t n;
     char err[256];
 
-    KCHECK(broker_config_listeners(&c->broker->config, &ls, &n, err, sizeof err) == 0);
+    KCHECK(broker_config_listeners(c->deps.config, &ls, &n, err, sizeof err) == 0);
     const char *host = ls[0].advertised_host != NULL ? ls[0].advertised_host : ls[0].host;
-    *ret = (struct cluster_broker){ c->broker->id, xstrdup(host), ls[0].advertised_port, NULL };
+    *ret = (struct cluster_broker){ c->deps.id, xstrdup(host), ls[0].advertised_port, NULL };
     broker_listeners_free(ls, n);
 }
 
@@ -138,10 +138,10 @@ static int enlist(struct cluster *c)
 
     me_fill(c, &me);
     ops_add(&l, REGISTER_CREATE_EPHEMERAL, xasprintf("/brokers/ids/%d", me.id),
-            broker_register_encode(&me, &c->broker->config), 0);
+            broker_register_encode(&me, c->deps.config), 0);
     ops_add(&l, REGISTER_SET, xasprintf("/klog/broker_epoch/%d", me.id), xstrdup("{\"base\":0}"),
             REGISTER_ANY_VERSION);
-    int rc = registers_multi_wait(c->registers, l.ops, l.n);
+    int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
     c->broker_epoch = l.ops[1].new_version;
     ops_done(&l);
     free(me.host);
@@ -165,7 +165,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     rc = enlist(c);
     if (rc == -EEXIST) {
         snprintf(err, err_size, "a broker %d is there already: give this one another broker.id",
-                 c->broker->id);
+                 c->deps.id);
         return rc;
     }
     if (rc < 0)
@@ -174,7 +174,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     brokers_load(c, &l);
     if (l.rc == 0) {
         cluster_publish_first(c, l.defaults, l.brokers, l.n_brokers);
-        broker_apply_settings(c->broker, &l.defaults->config);
+        c->deps.settings(c->deps.arg, &l.defaults->config);
     } else {
         rc = fail(l.rc, "read the brokers", err, err_size);
     }
@@ -195,7 +195,7 @@ static int bump_send(struct bump *b)
 {
     if (b->ops.n == 0)
         return 0;
-    int rc = registers_multi_wait(b->cluster->registers, b->ops.ops, b->ops.n);
+    int rc = registers_multi_wait(b->cluster->deps.registers, b->ops.ops, b->ops.n);
     for (int i = 0; rc == 0 && i < b->ops.n; i++)
         if (b->of[i] != NULL)
             b->of[i]->st.version = b->ops.ops[i].new_version;
@@ -220,10 +220,10 @@ static int bump_partition(struct bump *b, const char *topic, int32_t id, struct 
     struct cluster *c = b->cluster;
     char writer[64];
 
-    if (p->st.leader != c->broker->id)
+    if (p->st.leader != c->deps.id)
         return 0;
     if (b->ops.n == 0)
-        bump_add(b, xasprintf("/klog/broker_epoch/%d", c->broker->id), NULL, c->broker_epoch, REGISTER_CHECK,
+        bump_add(b, xasprintf("/klog/broker_epoch/%d", c->deps.id), NULL, c->broker_epoch, REGISTER_CHECK,
                  NULL);
     p->st.leader_epoch++;
     p->leader_be = c->broker_epoch;
@@ -279,7 +279,7 @@ static int load_all(struct cluster_starter *st, char *err, size_t err_size)
 {
     struct cluster *c = st->cluster;
 
-    int rc = registers_children_wait(c->registers, "/brokers/topics", &st->names, &st->n);
+    int rc = registers_children_wait(c->deps.registers, "/brokers/topics", &st->names, &st->n);
     if (rc < 0)
         return fail(rc, "list the topics", err, err_size);
     st->loads = xcalloc((size_t)st->n + 1, sizeof *st->loads);
@@ -331,7 +331,7 @@ static int raise_epoch(struct cluster *c, const char *topic, int32_t id, int32_t
     char writer[64];
     int64_t version;
 
-    int rc = registers_get_wait(c->registers, path, &b, &version);
+    int rc = registers_get_wait(c->deps.registers, path, &b, &version);
     if (rc == 0)
         rc = partition_register_decode(slice_of(b.p, b.n), version, &p);
     if (rc < 0)
@@ -339,7 +339,7 @@ static int raise_epoch(struct cluster *c, const char *topic, int32_t id, int32_t
     p.st.leader_epoch = latest + 1;
     cluster_writer(c, writer);
     ops_add(&l, REGISTER_SET, take(&path), partition_register_encode(&p, writer), version);
-    rc = registers_multi_wait(c->registers, l.ops, l.n);
+    rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
     p.st.version = l.ops[0].new_version;
     ops_done(&l);
     free(p.extra);
@@ -351,11 +351,11 @@ static int raise_epoch(struct cluster *c, const char *topic, int32_t id, int32_t
 static int follow_log(struct cluster *c, struct cluster_topic *t, int32_t id)
 {
     struct partition_state *st = &t->partitions[id];
-    struct partition *pt = partitions_get(c->broker->partitions, kstr_of(t->name), id);
+    struct partition *pt = partitions_get(c->deps.partitions, kstr_of(t->name), id);
     int32_t latest = pt == NULL || pt->log == NULL ? -1 : plog_epoch_latest(pt->log);
     int rc = 0;
 
-    if (st->leader == c->broker->id && latest > st->leader_epoch && latest < INT32_MAX - 1) {
+    if (st->leader == c->deps.id && latest > st->leader_epoch && latest < INT32_MAX - 1) {
         log_error("%s-%d: its log has leader epoch %d, its register only %d: the registers are an older copy; it goes on "
                   "in epoch %d",
                   t->name, id, latest, st->leader_epoch, latest + 1);
@@ -400,12 +400,12 @@ int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size)
     if (rc < 0)
         return fail(rc, "begin new leader epochs", err, err_size);
 
-    broker_call(c->loop, open_all, st);
+    loop_call(c->deps.loop, open_all, st);
     if (st->n > 0)
         while (sem_wait(&c->started) < 0)
             ;
     rc = follow_logs(c);
-    broker_call(c->loop, publish_all, c);
+    loop_call(c->deps.loop, publish_all, c);
     return rc < 0 ? fail(rc, "begin new leader epochs", err, err_size) : 0;
 }
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/meta/cluster_int.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -104,14 +103,14 @@ static void block_read(void *arg, int rc, struct slice value, int64_t version)
     }
     p->fetched_first = last + 1;
     ops_add(&p->ops, REGISTER_SET, xstrdup(BLOCK_PATH),
-            id_block_encode(p->cluster->broker->id, last + 1, last + BLOCK_SIZE), version);
-    registers_multi(p->cluster->registers, p->ops.ops, p->ops.n, block_written, p);
+            id_block_encode(p->cluster->deps.id, last + 1, last + BLOCK_SIZE), version);
+    registers_multi(p->cluster->deps.registers, p->ops.ops, p->ops.n, block_written, p);
 }
 
 static void fetch(struct producer_ids *p)
 {
     p->fetching = true;
-    registers_get(p->cluster->registers, BLOCK_PATH, block_read, p);
+    registers_get(p->cluster->deps.registers, BLOCK_PATH, block_read, p);
 }
 
 static void asker_arrive(struct task *t)
@@ -133,7 +132,7 @@ void cluster_new_producer_id(struct cluster *c, struct loop *lp,
     a->cb = cb;
     a->arg = arg;
     a->task.cb = asker_arrive;
-    loop_post(c->loop, &a->task);
+    loop_post(c->deps.loop, &a->task);
 }
 
 struct producer_ids *producer_ids_new(struct cluster *c)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker.h"
 #include "daemon/meta/cluster_int.h"
 #include "lib/base/mem.h"
 
@@ -36,6 +35,6 @@ void ops_done(struct register_ops_list *l)
 
 void cluster_writer(struct cluster *c, char ret[64])
 {
-    snprintf(ret, 64, "%d.%lld.%llu", c->broker->id, (long long)c->broker_epoch,
+    snprintf(ret, 64, "%d.%lld.%llu", c->deps.id, (long long)c->broker_epoch,
              (unsigned long long)atomic_fetch_add(&c->writes, 1));
 }

@@ -11,8 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/broker.h"
-#include "daemon/upkeep/flusher.h"
+#include "daemon/storage/logdirs.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -175,22 +174,22 @@ static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, s
  * must stay open. */
 static bool flush_start(struct partition *pt, int64_t records, bool rolled)
 {
-    struct flusher *f = pt->broker->flusher;
+    struct flusher *f = pt->deps->flusher;
     const struct topic_config *cfg = pt->config;
     switch (cfg->flush_policy) {
     case FLUSH_ASYNC:
         if (rolled)
-            flusher_queue(f, pt);
+            flusher_queue(f, &pt->flush);
         return replica_flushed(&pt->replica, pt->replica.leo);
     case FLUSH_INTERVAL:
         if (pt->unflushed_messages == 0)
-            flusher_queue_by(f, pt, time_add(clock_mono_ms(), cfg->flush_ms));
+            flusher_queue_by(f, &pt->flush, time_add(clock_mono_ms(), cfg->flush_ms));
         pt->unflushed_messages += records;
         if (pt->unflushed_messages >= cfg->flush_messages)
-            flusher_queue(f, pt);
+            flusher_queue(f, &pt->flush);
         return false;
     case FLUSH_COMMIT:
-        flusher_queue(f, pt);
+        flusher_queue(f, &pt->flush);
         return false;
     }
     return false;
@@ -265,11 +264,9 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
         append_write(pt, packed, &info, &rules, ret);
         ret->start_offset = start_offset_of(pt);
     }
-    bool failed =
-        ret->err == KERR_KAFKA_STORAGE_ERROR && pt->dir >= 0 && datadir_failed(pt->broker->dirs[pt->dir]);
     pthread_mutex_unlock(&pt->mu);
-    if (failed)
-        broker_dir_failed(pt->broker, pt->dir, ret->eno);
+    if (ret->err == KERR_KAFKA_STORAGE_ERROR)
+        partition_note_error(pt, ret->eno);
 }
 
 int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, bool zstd_allowed,
@@ -315,21 +312,81 @@ enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_e
     return client_epoch < v->leader_epoch ? KERR_FENCED_LEADER_EPOCH : KERR_UNKNOWN_LEADER_EPOCH;
 }
 
-/* ---- events ---- */
-void partition_flush_began(struct partition *pt)
+/* ---- flushing, on the flusher's threads ---- */
+static void flush_began(struct partition *pt)
 {
     pthread_mutex_lock(&pt->mu);
     pt->unflushed_messages = 0;
     pthread_mutex_unlock(&pt->mu);
 }
 
-void partition_flushed(struct partition *pt, int64_t fleo)
+static void flushed(struct partition *pt, int64_t fleo)
 {
     pthread_mutex_lock(&pt->mu);
     int64_t before = pt->replica.fleo;
     if (replica_flushed(&pt->replica, fleo) || pt->replica.fleo != before)
         wake_due(pt);
     pthread_mutex_unlock(&pt->mu);
+}
+
+/* Those who wait are told before the checkpoint is written. 0 or -errno. */
+static int flush_log(struct partition *pt)
+{
+    flush_began(pt);
+    struct plog_flush *ticket = plog_flush_begin(pt->log);
+    if (ticket == NULL) {
+        struct plog_ends ends;
+        plog_ends(pt->log, &ends);
+        flushed(pt, ends.flushed_offset);
+        return 0;
+    }
+
+    int rc = plog_flush_run(ticket);
+    int64_t fleo = plog_flush_end(pt->log, ticket, rc);
+    if (rc < 0)
+        return rc;
+    flushed(pt, fleo);
+    struct partition_view v;
+    partition_view(pt, &v);
+    return plog_checkpoint(pt->log, v.hw, false);
+}
+
+static struct partition *flush_owner(struct flush_entry *e)
+{
+    return container_of(e, struct partition, flush);
+}
+
+static bool flush_run(struct flush_entry *e)
+{
+    struct partition *pt = flush_owner(e);
+    int rc = flush_log(pt);
+    if (rc == 0 || partition_note_error(pt, -rc))
+        return true;
+    log_warn("%s: flush or checkpoint: %s", plog_name(pt->log), strerror(-rc));
+    return rc != -EMFILE && rc != -ENFILE;
+}
+
+static void flush_ref(struct flush_entry *e)
+{
+    partition_ref(flush_owner(e));
+}
+
+static void flush_unref(struct flush_entry *e)
+{
+    partition_unref(flush_owner(e));
+}
+
+const struct flush_ops partition_flush_ops = { .flush = flush_run, .ref = flush_ref, .unref = flush_unref };
+
+void partition_flush_soon(struct partition *pt)
+{
+    flusher_queue(pt->deps->flusher, &pt->flush);
+}
+
+/* ---- events ---- */
+bool partition_note_error(struct partition *pt, int eno)
+{
+    return logdirs_note_error(pt->deps->dirs, pt->dir, eno);
 }
 
 void partition_disk_failed(struct partition *pt)
@@ -350,8 +407,8 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg)
     if (pt->log != NULL)
         plog_set_config(pt->log, &cfg->plog);
     /* The policy may have changed under records that wait for the old one. */
-    if (pt->replica.fleo < pt->replica.leo && pt->broker->flusher != NULL)
-        flusher_queue(pt->broker->flusher, pt);
+    if (pt->replica.fleo < pt->replica.leo)
+        partition_flush_soon(pt);
     wake_due(pt);
     pthread_mutex_unlock(&pt->mu);
     topic_config_unref(old);

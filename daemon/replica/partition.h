@@ -12,15 +12,18 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "daemon/replica/replica.h"
 #include "daemon/config/topic_config.h"
+#include "daemon/replica/replica.h"
+#include "daemon/storage/flusher.h"
 #include "lib/base/kerr.h"
 #include "lib/loop/loop.h"
 #include "lib/record/batch.h"
 #include "lib/store/plog.h"
 
-struct broker;
+struct logdirs;
 struct partitions;
+struct partitions_deps;
+struct world;
 
 enum watch_what {
     WATCH_HW,    /* committed and visible */
@@ -41,12 +44,12 @@ struct watcher {
 struct partition {
     pthread_mutex_t mu;
     struct partitions *registry; /* set once */
-    struct broker *broker;       /* set once */
+    const struct partitions_deps *deps; /* set once: the registry's */
     char *topic;                 /* set once */
     int32_t id;                  /* set once */
     struct uuid topic_id;        /* set once */
     bool internal;               /* set once: only klog itself and __admin_client write to it */
-    int dir;                     /* set once: index in broker.dirs, -1 none */
+    int dir;                     /* set once: index in log.dirs, -1 none */
     struct plog *log;            /* set once; NULL when it could not be opened: the replica is then damaged */
     struct replica replica;      /* guarded by mu */
     struct topic_config *config; /* guarded by mu */
@@ -55,11 +58,7 @@ struct partition {
     int64_t unflushed_messages;    /* guarded by mu; policy interval */
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */
-    /* flusher's, guarded by the flusher's lock */
-    bool flush_queued, flush_running, flush_timed;
-    int64_t flush_due_ms;
-    TAILQ_ENTRY(partition) flush_link;
-    LIST_ENTRY(partition) flush_timed_link;
+    struct flush_entry flush;      /* the flusher's */
 };
 
 struct partition *partition_ref(struct partition *pt);
@@ -105,8 +104,12 @@ void partition_unwatch(struct partition *pt, struct watcher *w);
 void partition_wake_all(struct partition *pt);
 
 /* ---- events ---- */
-void partition_flush_began(struct partition *pt);
-void partition_flushed(struct partition *pt, int64_t fleo);
+extern const struct flush_ops partition_flush_ops;
+/* Asks the flusher to sync it soon. */
+void partition_flush_soon(struct partition *pt);
+/* An operation on its log ended with -errno: true when that was since its log directory has failed, which everybody is
+ * then told (S8). */
+bool partition_note_error(struct partition *pt, int eno);
 void partition_disk_failed(struct partition *pt); /* S8: answers KAFKA_STORAGE_ERROR from now on */
 void partition_set_config(struct partition *pt, struct topic_config *cfg);
 /* A newer register state; a new leadership is made durable in the log first (S6). False: older than what is
@@ -114,7 +117,16 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg);
 bool partition_set_state(struct partition *pt, const struct partition_state *st);
 
 /* ---- the registry of hosted partitions: daemon/replica/partitions.c ---- */
-struct partitions *partitions_new(struct broker *b);
+struct partitions_deps {
+    const struct world *world;
+    int32_t me; /* this broker's id */
+    struct logdirs *dirs;
+    struct flusher *flusher;
+    /* Is there a note that this topic was deleted, so that records of it that are still there may go? Blocks; on a worker. */
+    bool (*was_deleted)(void *arg, const struct uuid *topic_id);
+    void *arg;
+};
+struct partitions *partitions_new(const struct partitions_deps *deps);
 /* Closes every log with its checkpoints; dir_clean[i] becomes false for a log directory where that was not
  * possible. No other thread may use partitions any more. */
 void partitions_close(struct partitions *ps, bool *dir_clean);

@@ -12,10 +12,8 @@
 
 #include <uthash.h>
 
-#include "daemon/broker.h"
-#include "daemon/meta/registers.h"
 #include "daemon/replica/partition.h"
-#include "daemon/upkeep/flusher.h"
+#include "daemon/storage/logdirs.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -30,11 +28,11 @@ struct hosted_topic {
 };
 
 struct partitions {
-    struct broker *broker;
+    struct partitions_deps deps; /* set once */
     pthread_rwlock_t lock;
     struct hosted_topic *by_name, *by_id; /* guarded by lock */
     size_t n;                             /* guarded by lock */
-    int *n_in_dir;                        /* guarded by lock; by index of broker.dirs */
+    int *n_in_dir;                        /* guarded by lock; by index in log.dirs */
     pthread_mutex_t dead_mu;
     pthread_cond_t dead; /* some partition's `gone` became true */
 };
@@ -65,7 +63,7 @@ void partition_unref(struct partition *pt)
 
 static void partition_free(struct partition *pt)
 {
-    KCHECK(LIST_EMPTY(&pt->watchers) && !pt->flush_queued && !pt->flush_running && !pt->flush_timed);
+    KCHECK(LIST_EMPTY(&pt->watchers) && flush_entry_is_idle(&pt->flush));
     topic_config_unref(pt->config);
     pthread_mutex_destroy(&pt->mu);
     free(pt->topic);
@@ -73,11 +71,11 @@ static void partition_free(struct partition *pt)
 }
 
 /* ---- the tables ---- */
-struct partitions *partitions_new(struct broker *b)
+struct partitions *partitions_new(const struct partitions_deps *deps)
 {
     struct partitions *ps = xcalloc(1, sizeof *ps);
-    ps->broker = b;
-    ps->n_in_dir = xcalloc((size_t)b->n_dirs, sizeof *ps->n_in_dir);
+    ps->deps = *deps;
+    ps->n_in_dir = xcalloc((size_t)logdirs_count(deps->dirs), sizeof *ps->n_in_dir);
     pthread_rwlock_init(&ps->lock, NULL);
     pthread_mutex_init(&ps->dead_mu, NULL);
     pthread_cond_init(&ps->dead, NULL);
@@ -207,7 +205,7 @@ static struct partition *table_take(struct partitions *ps, const char *topic, in
 /* ---- joining ---- */
 /* Where the partition's records are; see dir_search(). */
 struct dir_search {
-    int dir; /* index of broker.dirs, -1: nowhere */
+    int dir; /* index in log.dirs, -1: nowhere */
     struct partition_dir found;
     int n_same; /* directories that have this partition of this topic */
 };
@@ -216,16 +214,17 @@ struct dir_search {
  * cannot be told, and that before another topic's. */
 static int dir_search(struct partition *pt, struct dir_search *ret)
 {
-    struct broker *b = pt->broker;
+    struct logdirs *ld = pt->deps->dirs;
     int best = -1;
 
     *ret = (struct dir_search){ .dir = -1, .found.id_rc = -ENOENT };
-    for (int i = 0; i < b->n_dirs; i++) {
+    for (int i = 0; i < logdirs_count(ld); i++) {
+        struct datadir *dd = logdirs_at(ld, i);
         struct partition_dir p;
-        int rc = datadir_failed(b->dirs[i]) ? 0 : datadir_find(b->dirs[i], pt->topic, pt->id, &p);
+        int rc = datadir_failed(dd) ? 0 : datadir_find(dd, pt->topic, pt->id, &p);
         if (rc < 0)
             return rc;
-        if (datadir_failed(b->dirs[i]) || !p.is_there)
+        if (datadir_failed(dd) || !p.is_there)
             continue;
         bool same = p.id_rc == 0 && uuid_eq(&p.topic_id, &pt->topic_id);
         int rank = same ? 3 : p.id_rc == 0 ? 1 : p.is_ours ? 2 : 0;
@@ -242,11 +241,10 @@ static int dir_search(struct partition *pt, struct dir_search *ret)
 /* The working directory with the fewest partitions; -1 when none works. */
 static int dir_emptiest(struct partitions *ps)
 {
-    struct broker *b = ps->broker;
     int best = -1;
     pthread_rwlock_rdlock(&ps->lock);
-    for (int i = 0; i < b->n_dirs; i++)
-        if (!datadir_failed(b->dirs[i]) && (best < 0 || ps->n_in_dir[i] < ps->n_in_dir[best]))
+    for (int i = 0; i < logdirs_count(ps->deps.dirs); i++)
+        if (!datadir_failed(logdirs_at(ps->deps.dirs, i)) && (best < 0 || ps->n_in_dir[i] < ps->n_in_dir[best]))
             best = i;
     pthread_rwlock_unlock(&ps->lock);
     return best;
@@ -266,37 +264,30 @@ static void log_recovery(const struct partition *pt, const struct plog_recovery 
                   (long long)rec->scanned_bytes, rec->rebuilt_indexes);
 }
 
+static struct datadir *dir_of(const struct partition *pt)
+{
+    return logdirs_at(pt->deps->dirs, pt->dir);
+}
+
 static int open_log_of(struct partition *pt, const struct uuid *topic_id)
 {
     struct plog_recovery rec = { 0 };
-    int rc = plog_open(pt->broker->dirs[pt->dir], pt->topic, pt->id, topic_id, &pt->config->plog,
+    int rc = plog_open(dir_of(pt), pt->topic, pt->id, topic_id, &pt->config->plog,
                        clock_wall_ms(), &pt->log, &rec);
     if (rc == 0)
         log_recovery(pt, &rec);
     return rc;
 }
 
-/* Was this topic deleted, and some log of it could not be removed? */
-static bool is_deleted_topic(struct partition *pt, const struct uuid *id)
-{
-    CLEANUP(bytebuf_done) struct bytebuf value = { 0 };
-    char text[UUID_TEXT_LEN + 1];
-    int64_t version;
-
-    uuid_text(id, text);
-    CLEANUP(freep) char *path = xasprintf("/admin/delete_topics/%s", text);
-    return registers_get_wait(pt->broker->registers, path, &value, &version) == 0;
-}
-
 /* The directory belongs to an earlier topic of this name. Only the note of its deletion proves that it may go. */
 static int discard_old_log(struct partition *pt, const struct uuid *found)
 {
-    const char *path = datadir_path(pt->broker->dirs[pt->dir]);
+    const char *path = datadir_path(dir_of(pt));
     char theirs[UUID_TEXT_LEN + 1], ours[UUID_TEXT_LEN + 1];
 
     uuid_text(found, theirs);
     uuid_text(&pt->topic_id, ours);
-    if (!is_deleted_topic(pt, found)) {
+    if (!pt->deps->was_deleted(pt->deps->arg, found)) {
         log_error("%s/%s-%d belongs to another topic, its partition.metadata says (id %s); the registers know %s by "
                   "the id %s; it is left untouched: move it away, or put the right partition.metadata in",
                   path, pt->topic, pt->id, theirs, pt->topic, ours);
@@ -313,7 +304,7 @@ static int discard_old_log(struct partition *pt, const struct uuid *found)
 /* What is unusual about the directory that was found, or was not. `was_here`: the partition had one before. */
 static int judge_search(struct partition *pt, const struct dir_search *s, bool was_here)
 {
-    const char *path = s->dir < 0 ? "" : datadir_path(pt->broker->dirs[s->dir]);
+    const char *path = s->dir < 0 ? "" : datadir_path(logdirs_at(pt->deps->dirs, s->dir));
 
     if (s->n_same > 1) {
         log_error("%s-%d is in %d log directories, also in %s: only one can be right; move the others away",
@@ -353,7 +344,7 @@ static void start_replica(struct partition *pt)
     struct plog_ends ends = { 0 };
     if (pt->log != NULL)
         plog_ends(pt->log, &ends);
-    replica_init(&pt->replica, pt->broker->id, ends.end_offset, ends.flushed_offset, ends.checkpoint_hw);
+    replica_init(&pt->replica, pt->deps->me, ends.end_offset, ends.flushed_offset, ends.checkpoint_hw);
     replica_set_min_isr(&pt->replica, pt->config->min_insync_replicas);
     if (pt->log == NULL)
         replica_damage(&pt->replica);
@@ -371,12 +362,13 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
     pthread_mutex_init(&pt->mu, &spin_first);
     pthread_mutexattr_destroy(&spin_first);
     pt->registry = ps;
-    pt->broker = ps->broker;
+    pt->deps = &ps->deps;
     pt->topic = xstrdup(topic);
     pt->id = id;
     pt->topic_id = *topic_id;
     pt->internal = strcmp(topic, "__consumer_offsets") == 0 || strcmp(topic, "__transaction_state") == 0;
     pt->config = topic_config_ref(cfg);
+    pt->flush.ops = &partition_flush_ops;
     LIST_INIT(&pt->watchers);
     atomic_init(&pt->refs, 1); /* the registry's */
     return pt;
@@ -389,6 +381,7 @@ int partitions_add(struct partitions *ps, const char *topic, int32_t id, const s
     int rc = open_log(pt, was_here);
     if (rc < 0)
         log_error("%s-%d: cannot open the log: %s; the partition is not served", topic, id, strerror(-rc));
+    pt->flush.lane = pt->dir;
     start_replica(pt);
     if (!partition_set_state(pt, st) && rc == 0)
         rc = -EIO;
@@ -440,7 +433,7 @@ int partitions_remove(struct partitions *ps, const char *topic, int32_t id)
         return 0;
 
     partition_retire(pt);
-    flusher_forget(ps->broker->flusher, pt);
+    flusher_forget(ps->deps.flusher, &pt->flush);
     partition_unref(pt);
     wait_until_gone(ps, pt);
 

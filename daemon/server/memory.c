@@ -93,7 +93,7 @@ static void begin_relief(struct session *s)
 {
     struct server *server = s->reactor->server;
     tell_short(s);
-    for (int i = 0; i < server->broker->n_loops; i++)
+    for (int i = 0; i < server->deps.n_loops; i++)
         if (&server->reactors[i] != s->reactor)
             loop_post(server->reactors[i].loop, &server->reactors[i].relieve);
     relieve_soon(s->reactor);
@@ -252,7 +252,7 @@ static void on_relieve(struct task *t)
 /* ---- life ---- */
 void memory_init(struct server *s)
 {
-    s->budget.max_bytes = broker_config_queued_bytes(&s->broker->config);
+    s->budget.max_bytes = broker_config_queued_bytes(s->deps.config);
 }
 
 void memory_start(struct reactor *rx)

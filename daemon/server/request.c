@@ -16,7 +16,7 @@
 struct request *request_new(struct session *s, struct rcbuf *frame)
 {
     struct request *r = xcalloc(1, sizeof *r);
-    r->broker = s->reactor->server->broker;
+    r->services = s->reactor->server->deps.services;
     r->session = s;
     r->loop = s->reactor->loop;
     r->frame = frame;
@@ -188,7 +188,7 @@ void request_answer_on_worker(struct request *r, size_t bytes, request_answerer 
     la->r = r;
     la->answer = answer;
     la->job = (struct job){ .run = long_answer_run, .done = long_answer_done, .loop = r->loop };
-    workers_submit(r->broker->workers, &la->job);
+    workers_submit(r->session->reactor->server->deps.workers, &la->job);
 }
 
 void request_hold(struct request *r)

@@ -11,7 +11,7 @@
 #include "lib/loop/loop.h"
 #include "lib/wire/wire.h"
 
-struct broker;
+struct services;
 struct session;
 
 /* No answer takes more than this, whatever a request of some bytes names: less than clients take at once (librdkafka's
@@ -20,7 +20,7 @@ struct session;
 enum { REQUEST_ANSWER_BYTES_MAX = 90 << 20 };
 
 struct request {
-    struct broker *broker;
+    const struct services *services; /* the handlers' own; the server does not look into it */
     struct session *session;
     struct loop *loop;
     int16_t api_key, api_version;
@@ -91,7 +91,17 @@ const char *request_peer(const struct request *r); /* "127.0.0.1:4711" */
  * valid as long as the request. */
 void request_listener(struct request *r, const char **ret_host, int32_t *ret_port);
 
-/* Handlers: one a file in daemon/api/, named handle_<api>; table in daemon/api/api.c. */
+/* ---- handlers: one a file in daemon/api/, named handle_<api>; table in daemon/api/api.c ---- */
 typedef void request_handler(struct request *r);
+struct api {
+    int16_t key, min_version, max_version;
+    request_handler *handler;
+};
+/* What is served, for server_new(). */
+struct server_apis {
+    const struct api *(*find)(int16_t key); /* NULL: not served */
+    /* Answers an ApiVersions request of a version that is not served, so that every client understands it (KIP-511). */
+    request_handler *versions_unsupported;
+};
 
 #endif

@@ -19,6 +19,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
 #include "lib/loop/net.h"
+#include "lib/loop/thread.h"
 
 enum {
     ACCEPTS_A_ROUND = 64,
@@ -31,7 +32,7 @@ enum {
 
 static const struct net *net_of(const struct server *s)
 {
-    return s->broker->world->net;
+    return s->deps.world->net;
 }
 
 static void close_fd(const struct server *s, int *fd)
@@ -77,7 +78,7 @@ static void reactor_hand_over(struct reactor *rx, int fd, struct listener *l)
 static struct reactor *reactor_choose(struct server *s)
 {
     struct reactor *best = &s->reactors[0];
-    for (int i = 1; i < s->broker->n_loops; i++)
+    for (int i = 1; i < s->deps.n_loops; i++)
         if (atomic_load(&s->reactors[i].n_conns) < atomic_load(&best->n_conns))
             best = &s->reactors[i];
     return best;
@@ -125,7 +126,7 @@ bool reactor_may_log(struct reactor *rx)
 /* ---- accepting, on loops[0] ---- */
 static void listener_rest(struct listener *l, const char *why)
 {
-    struct loop *lp = l->server->broker->loops[0];
+    struct loop *lp = l->server->deps.loops[0];
     log_warn("listener %s: %s; new connections wait or are turned away; raise the limit (ulimit -n)",
              l->address, why);
     loop_fd_mod(lp, &l->w, 0);
@@ -136,7 +137,7 @@ static void on_retry(struct timer *t)
 {
     struct listener *l = container_of(t, struct listener, retry);
     if (l->accepting)
-        loop_fd_mod(l->server->broker->loops[0], &l->w, EPOLLIN);
+        loop_fd_mod(l->server->deps.loops[0], &l->w, EPOLLIN);
 }
 
 static void turn_one_away(struct listener *l)
@@ -152,11 +153,11 @@ static void turn_one_away(struct listener *l)
 
 /* Connections get what neither is open at the start nor is needed for segments and for what the broker opens while it
  * works: so clients cannot make the store run out of descriptors. */
-static int connections_possible(const struct broker *b)
+static int connections_possible(const struct server *s, int kept_fds)
 {
-    const struct machine *m = b->world->machine;
+    const struct machine *m = s->deps.world->machine;
     int64_t limit = m->fd_limit(m);
-    int64_t taken = m->fds_open(m) + b->segment_files + MIN((int64_t)WORK_DESCRIPTORS_MAX, limit / 8);
+    int64_t taken = m->fds_open(m) + kept_fds + MIN((int64_t)WORK_DESCRIPTORS_MAX, limit / 8);
     return (int)MIN(MAX(limit - taken, (int64_t)CONNECTIONS_MIN), (int64_t)INT32_MAX);
 }
 
@@ -192,7 +193,7 @@ static bool accept_one(struct listener *l)
     struct reactor *rx = reactor_choose(s);
     atomic_fetch_add(&rx->n_conns, 1);
     atomic_fetch_add(&s->n_conns, 1);
-    if (rx->loop == s->broker->loops[0])
+    if (rx->loop == s->deps.loops[0])
         session_open(rx, fd, l);
     else
         reactor_hand_over(rx, fd, l);
@@ -273,17 +274,17 @@ static void reactor_init(struct server *s, int i)
 {
     struct reactor *rx = &s->reactors[i];
     rx->server = s;
-    rx->loop = s->broker->loops[i];
+    rx->loop = s->deps.loops[i];
     rx->take.cb = on_take;
     pthread_mutex_init(&rx->mu, NULL);
     LIST_INIT(&rx->sessions);
     memory_start(rx);
 }
 
-struct server *server_new(struct broker *b, char *err, size_t err_size)
+struct server *server_new(const struct server_deps *deps, char *err, size_t err_size)
 {
     struct server *s = xcalloc(1, sizeof *s);
-    s->broker = b;
+    s->deps = *deps;
     s->reserve_fd = -1;
     memory_init(s);
     pthread_mutex_init(&s->drained_mu, NULL);
@@ -293,7 +294,7 @@ struct server *server_new(struct broker *b, char *err, size_t err_size)
     pthread_cond_init(&s->drained, &attr);
     pthread_condattr_destroy(&attr);
 
-    int rc = broker_config_listeners(&b->config, &s->confs, &s->n, err, err_size);
+    int rc = broker_config_listeners(deps->config, &s->confs, &s->n, err, err_size);
     s->listeners = xcalloc(s->n + 1, sizeof *s->listeners);
     for (size_t i = 0; i < s->n; i++)
         s->listeners[i].w.fd = -1;
@@ -320,7 +321,7 @@ static void start_on_loop(void *arg)
         call->address = l->address;
         call->rc = net_of(s)->listen(net_of(s), l->w.fd);
         if (call->rc == 0)
-            call->rc = loop_fd_add(s->broker->loops[0], &l->w);
+            call->rc = loop_fd_add(s->deps.loops[0], &l->w);
         l->accepting = call->rc == 0;
     }
 }
@@ -331,16 +332,16 @@ void server_limit_connections(struct server *s, int32_t max)
         atomic_store(&s->max_conns, max);
 }
 
-int server_start(struct server *s, char *err, size_t err_size)
+int server_start(struct server *s, int kept_fds, char *err, size_t err_size)
 {
-    s->reactors = xcalloc((size_t)s->broker->n_loops, sizeof *s->reactors);
-    for (int i = 0; i < s->broker->n_loops; i++)
+    s->reactors = xcalloc((size_t)s->deps.n_loops, sizeof *s->reactors);
+    for (int i = 0; i < s->deps.n_loops; i++)
         reactor_init(s, i);
     s->reserve_fd = net_of(s)->spare(net_of(s));
-    s->possible_conns = connections_possible(s->broker);
+    s->possible_conns = connections_possible(s, kept_fds);
 
     struct start_call call = { .server = s };
-    broker_call(s->broker->loops[0], start_on_loop, &call);
+    loop_call(s->deps.loops[0], start_on_loop, &call);
     if (call.rc < 0)
         snprintf(err, err_size, "listeners: %s: %s", call.address, strerror(-call.rc));
     return call.rc;
@@ -351,9 +352,9 @@ static void close_listeners(void *arg)
     struct server *s = arg;
     for (size_t i = 0; i < s->n; i++) {
         struct listener *l = &s->listeners[i];
-        timer_clear(s->broker->loops[0], &l->retry);
+        timer_clear(s->deps.loops[0], &l->retry);
         if (l->accepting)
-            loop_fd_del(s->broker->loops[0], &l->w);
+            loop_fd_del(s->deps.loops[0], &l->w);
         l->accepting = false;
     }
 }
@@ -382,8 +383,8 @@ static void abort_on_loop(void *arg)
 
 static void each_reactor(struct server *s, void (*f)(void *arg))
 {
-    for (int i = 0; i < s->broker->n_loops; i++)
-        broker_call(s->reactors[i].loop, f, &s->reactors[i]);
+    for (int i = 0; i < s->deps.n_loops; i++)
+        loop_call(s->reactors[i].loop, f, &s->reactors[i]);
 }
 
 static void wait_until_drained(struct server *s)
@@ -403,7 +404,7 @@ void server_stop(struct server *s)
     if (s == NULL || s->reactors == NULL)
         return;
     atomic_store(&s->draining, true);
-    broker_call(s->broker->loops[0], close_listeners, s);
+    loop_call(s->deps.loops[0], close_listeners, s);
     each_reactor(s, drain_on_loop);
     wait_until_drained(s);
     int left = atomic_load(&s->n_conns);
@@ -418,7 +419,7 @@ void server_free(struct server *s)
         return;
     for (size_t i = 0; i < s->n; i++)
         close_fd(s, &s->listeners[i].w.fd);
-    for (int i = 0; s->reactors != NULL && i < s->broker->n_loops; i++) {
+    for (int i = 0; s->reactors != NULL && i < s->deps.n_loops; i++) {
         for (size_t k = 0; k < s->reactors[i].n_queue; k++)
             close_fd(s, &s->reactors[i].queue[k].fd);
         free(s->reactors[i].queue);

@@ -11,15 +11,30 @@
 
 #include "lib/base/buf.h"
 
-struct broker;
+struct broker_config;
+struct loop;
 struct server;
+struct server_apis;
+struct services;
+struct workers;
+struct world;
 
+struct server_deps {
+    const struct world *world;
+    const struct broker_config *config; /* as the file and the command line say */
+    struct loop *const *loops; /* the reactors'; the first has the listeners */
+    int n_loops;
+    struct workers *workers;           /* for answers that take long */
+    const struct server_apis *apis;    /* who handles requests */
+    const struct services *services;   /* handed to them with each request */
+};
 /* Binds every listener of the configuration; NULL and one line in err. */
-struct server *server_new(struct broker *b, char *err, size_t err_size);
+struct server *server_new(const struct server_deps *deps, char *err, size_t err_size);
 /* max.connections from now on; connections that are there stay. Any thread. NULL is fine. */
 void server_limit_connections(struct server *s, int32_t max);
-/* Listens and accepts from now on. 0 or -errno with one line in err. */
-int server_start(struct server *s, char *err, size_t err_size);
+/* Listens and accepts from now on. kept_fds: descriptors that others will need besides those that are open now. 0 or -errno
+ * with one line in err. */
+int server_start(struct server *s, int kept_fds, char *err, size_t err_size);
 /* Accepts nothing more, answers parked requests, lets the others finish and their answers leave, closes;
  * after some seconds it stops waiting. Blocks. */
 void server_stop(struct server *s);

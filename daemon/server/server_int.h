@@ -11,11 +11,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "daemon/broker.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/server/request.h"
 #include "daemon/server/server.h"
 #include "lib/base/log.h"
 #include "lib/loop/conn.h"
+#include "lib/loop/workers.h"
 
 struct listener {
     struct loop_fd w;   /* on loops[0] */
@@ -60,11 +61,11 @@ struct budget {
 };
 
 struct server {
-    struct broker *broker;
+    struct server_deps deps;       /* set once */
     struct broker_listener *confs; /* set once */
     size_t n;                      /* set once */
     struct listener *listeners;    /* n of them */
-    struct reactor *reactors;      /* broker.n_loops of them */
+    struct reactor *reactors;      /* deps.n_loops of them */
     int reserve_fd; /* given up to turn one connection away when descriptors are out; loops[0] */
     atomic_int max_conns; /* max.connections */
     int possible_conns;   /* what the limit of descriptors leaves room for; set once */

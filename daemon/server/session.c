@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 
-#include "daemon/api/api.h"
 #include "daemon/server/server_int.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -26,7 +25,7 @@ enum {
 /* ---- back-pressure ---- */
 static bool session_is_full(const struct session *s)
 {
-    return s->n_requests >= s->reactor->server->broker->config.queued_max_requests ||
+    return s->n_requests >= s->reactor->server->deps.config->queued_max_requests ||
            s->n_long > 0 || s->request_bytes >= REQUEST_BYTES_MAX || conn_output_bytes(s->conn) >= OUTPUT_BYTES_MAX ||
            (memory_is_short(s) && (s->n_requests > 0 || conn_output_bytes(s->conn) > 0));
 }
@@ -147,7 +146,7 @@ void session_ended(struct session *s, struct request *r)
 static void refuse_version(struct request *r)
 {
     if (r->api_key == API_API_VERSIONS) {
-        api_versions_unsupported(r);
+        r->session->reactor->server->deps.apis->versions_unsupported(r);
         return;
     }
     request_close(r, arena_printf(&r->arena, "API %d (%s) version %d is not served here", r->api_key,
@@ -167,7 +166,7 @@ static const struct api *read_header(struct request *r, struct slice *ret_body)
         return NULL;
     }
     r->api = wire_api_find(h.api_key);
-    const struct api *a = r->api == NULL ? NULL : api_find(h.api_key);
+    const struct api *a = r->api == NULL ? NULL : r->session->reactor->server->deps.apis->find(h.api_key);
     if (rc < 0 || a == NULL || h.api_version < a->min_version || h.api_version > a->max_version) {
         refuse_version(r);
         return NULL;
@@ -254,7 +253,7 @@ static const struct conn_ops session_ops = {
 /* ---- life ---- */
 void session_open(struct reactor *rx, int fd, struct listener *l)
 {
-    const struct broker_config *cfg = &rx->server->broker->config;
+    const struct broker_config *cfg = rx->server->deps.config;
     struct conn_limits limits = {
         .frame_max = cfg->socket_request_max_bytes,
         .half_frame_ms = HALF_FRAME_MS,

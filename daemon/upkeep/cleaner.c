@@ -19,11 +19,10 @@
 
 #include <uthash.h>
 
-#include "daemon/broker.h"
-#include "daemon/meta/cluster.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/replica/partition.h"
+#include "daemon/storage/logdirs.h"
 #include "daemon/upkeep/cleaner_choice.h"
-#include "daemon/upkeep/flusher.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -59,7 +58,9 @@ struct settings {
 };
 
 struct cleaner {
-    struct broker *broker;
+    const struct world *world;
+    struct logdirs *dirs;
+    struct partitions *partitions;
     pthread_t thread;
     pthread_mutex_t mu;
     pthread_cond_t wake; /* on CLOCK_MONOTONIC */
@@ -137,7 +138,7 @@ static void take_horizon(void *arg, const struct clean_mark *m)
 static void read_file(struct cleaner *c, int dir, const char *file, clean_mark_fn *take)
 {
     struct reading r = { c, dir };
-    struct datadir *dd = c->broker->dirs[dir];
+    struct datadir *dd = logdirs_at(c->dirs, dir);
     int rc = clean_marks_read(dd, file, take, &r);
 
     if (rc < 0)
@@ -158,7 +159,7 @@ static int64_t horizon_of(const struct known_log *k)
 static int write_file(struct cleaner *c, int dir, const char *file, enum clean_marks_form form,
                       int64_t (*value)(const struct known_log *k))
 {
-    struct datadir *dd = c->broker->dirs[dir];
+    struct datadir *dd = logdirs_at(c->dirs, dir);
     CLEANUP(freep) struct clean_mark *marks = xcalloc(HASH_COUNT(c->logs) + 1, sizeof *marks);
     struct known_log *k, *tmp;
     size_t n = 0;
@@ -178,9 +179,9 @@ static int write_file(struct cleaner *c, int dir, const char *file, enum clean_m
  * gets the id of the one made anew. */
 static void save(struct cleaner *c, int dir)
 {
-    const struct datadir *dd = c->broker->dirs[dir];
+    struct datadir *dd = logdirs_at(c->dirs, dir);
 
-    if (datadir_failed(dd) || datadir_is_full(c->broker->dirs[dir]))
+    if (datadir_failed(dd) || datadir_is_full(dd))
         return;
     if (write_file(c, dir, CLEAN_OFFSETS_FILE, CLEAN_MARKS_KAFKA, offset_of) == 0)
         write_file(c, dir, CLEAN_HORIZONS_FILE, CLEAN_MARKS_WITH_ID, horizon_of);
@@ -212,22 +213,20 @@ static int64_t limit_of(const struct partition_view *v)
 static void roll_if_old(struct partition *pt, const struct topic_config *cfg, int64_t now_ms)
 {
     if (plog_roll_if_older(pt->log, MIN(cfg->plog.segment_ms, cfg->max_compaction_lag_ms), now_ms) > 0)
-        flusher_queue(pt->broker->flusher, pt);
+        partition_flush_soon(pt);
 }
 
-static void note_failure(struct cleaner *c, struct partition *pt, struct known_log *k, int rc)
+static void note_failure(struct partition *pt, struct known_log *k, int rc)
 {
-    if (datadir_failed(c->broker->dirs[pt->dir])) {
-        broker_dir_failed(c->broker, pt->dir, -rc);
+    if (partition_note_error(pt, -rc))
         return;
-    }
     k->retry_ms = MIN(MAX(k->retry_ms * 2, RETRY_MIN_MS), RETRY_MAX_MS);
     k->not_before_ms = clock_mono_ms() + k->retry_ms;
     log_warn("%s: cleaning failed: %s; it is tried again in %" PRId64 " s, others go on", plog_name(pt->log),
              rc == -EBADMSG ? "the log is damaged" : strerror(-rc), k->retry_ms / 1000);
 }
 
-static double look_at(struct round *r, struct partition *pt, struct known_log *k,
+static double look_at(struct partition *pt, struct known_log *k,
                       const struct topic_config *cfg, const struct partition_view *v)
 {
     int64_t now_ms = clock_wall_ms();
@@ -236,7 +235,7 @@ static double look_at(struct round *r, struct partition *pt, struct known_log *k
     roll_if_old(pt, cfg, now_ms);
     int rc = plog_clean_look(pt->log, k->first_dirty, limit_of(v), cfg->min_compaction_lag_ms, now_ms, &look);
     if (rc < 0) {
-        note_failure(r->cleaner, pt, k, rc);
+        note_failure(pt, k, rc);
         return 0;
     }
     return cleaner_urgency(cfg, &look, k->unfinished, k->horizon_ms, now_ms);
@@ -256,7 +255,7 @@ static void consider(struct round *r, struct partition *pt, const struct topic_c
         log_reset(k, &pt->topic_id);
     if (v.err != KERR_NONE || !v.hw_is_current || k->not_before_ms > clock_mono_ms())
         return;
-    double urgency = look_at(r, pt, k, cfg, &v);
+    double urgency = look_at(pt, k, cfg, &v);
     if (urgency <= r->urgency)
         return;
     partition_unref(r->best);
@@ -289,7 +288,7 @@ static void consider_partition(void *arg, struct partition *pt)
 static void forget_unseen(struct cleaner *c)
 {
     struct known_log *k, *tmp;
-    CLEANUP(freep) bool *changed = xcalloc((size_t)c->broker->n_dirs + 1, sizeof *changed);
+    CLEANUP(freep) bool *changed = xcalloc((size_t)logdirs_count(c->dirs) + 1, sizeof *changed);
 
     if (is_stopping(c))
         return; /* the round was cut short */
@@ -302,7 +301,7 @@ static void forget_unseen(struct cleaner *c)
         HASH_DEL(c->logs, k);
         free(k);
     }
-    for (int i = 0; i < c->broker->n_dirs; i++)
+    for (int i = 0; i < logdirs_count(c->dirs); i++)
         if (changed[i])
             save(c, i);
 }
@@ -408,14 +407,14 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
         .arg = c,
     };
     topic_config_unref(cfg);
-    int rc = v.err != KERR_NONE                          ? -ECANCELED
-             : datadir_is_full(c->broker->dirs[pt->dir]) ? -ENOSPC /* it needs room first */
-                                                         : plog_clean(pt->log, &o, &r);
+    int rc = v.err != KERR_NONE                              ? -ECANCELED
+             : datadir_is_full(logdirs_at(c->dirs, pt->dir)) ? -ENOSPC /* it needs room first */
+                                                             : plog_clean(pt->log, &o, &r);
     if (rc == 0) {
         say(c, pt, &r);
         take_result(c, k, &r);
     } else if (rc != -ECANCELED) {
-        note_failure(c, pt, k, rc);
+        note_failure(pt, k, rc);
     }
 }
 
@@ -426,7 +425,7 @@ static bool run_round(struct cleaner *c)
 {
     struct round r = { .cleaner = c };
 
-    partitions_each(c->broker->partitions, consider_partition, &r);
+    partitions_each(c->partitions, consider_partition, &r);
     forget_unseen(c);
     if (r.best == NULL)
         return false;
@@ -466,26 +465,26 @@ void cleaner_configure(struct cleaner *c, const struct broker_config *now)
     pthread_mutex_unlock(&c->mu);
 }
 
-struct cleaner *cleaner_new(struct broker *b)
+struct cleaner *cleaner_new(const struct world *w, struct logdirs *dirs, struct partitions *ps, const struct broker_config *now)
 {
-    if (!b->config.log_cleaner_enable)
+    if (!now->log_cleaner_enable)
         return NULL;
     struct cleaner *c = xcalloc(1, sizeof *c);
     pthread_condattr_t attr;
 
-    c->broker = b;
+    c->world = w;
+    c->dirs = dirs;
+    c->partitions = ps;
     pthread_mutex_init(&c->mu, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&c->wake, &attr);
     pthread_condattr_destroy(&attr);
-    for (int i = 0; i < b->n_dirs; i++) {
+    for (int i = 0; i < logdirs_count(dirs); i++) {
         read_file(c, i, CLEAN_OFFSETS_FILE, take_offset);
         read_file(c, i, CLEAN_HORIZONS_FILE, take_horizon);
     }
-    struct cluster_image *img = cluster_image_get(b->cluster);
-    cleaner_configure(c, &img->defaults->config);
-    cluster_image_put(img);
+    cleaner_configure(c, now);
     int rc = pthread_create(&c->thread, NULL, cleaner_main, c);
     KCHECK(rc == 0);
     pthread_setname_np(c->thread, "klogd-clean");

@@ -7,12 +7,15 @@
 #ifndef KLOG_DAEMON_CLEANER_H
 #define KLOG_DAEMON_CLEANER_H
 
-struct broker;
 struct broker_config;
 struct cleaner;
+struct logdirs;
+struct partitions;
+struct world;
 
-/* After the cluster: reads the checkpoints, starts the thread. NULL when log.cleaner.enable is false; the others take NULL. */
-struct cleaner *cleaner_new(struct broker *b);
+/* With the settings as they are now: reads the checkpoints, starts the thread. NULL when log.cleaner.enable is false; the
+ * others take NULL. */
+struct cleaner *cleaner_new(const struct world *w, struct logdirs *dirs, struct partitions *ps, const struct broker_config *now);
 /* The log.cleaner.* keys of the broker from now on: a pass goes on at the new speed, the next has the new memory, and who
  * sleeps wakes when it is time now. Any thread. */
 void cleaner_configure(struct cleaner *c, const struct broker_config *now);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds. Each has a timer on loops[0] and a job on a worker; the timer is set again when the job is
- * done, so a slow round is never overtaken by the next one. All fields belong to loops[0]'s thread.
+ * Rounds. Each has a timer on a loop and a job on a worker; the timer is set again when the job is
+ * done, so a slow round is never overtaken by the next one. All fields belong to the loop's thread.
  */
 #include "daemon/upkeep/upkeep.h"
 
 #include <string.h>
 
-#include "daemon/broker.h"
+#include "daemon/config/broker_config.h"
 #include "daemon/replica/partition.h"
-#include "daemon/upkeep/flusher.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/loop/thread.h"
+#include "lib/loop/workers.h"
 
 /* How far a recovery after a crash may have to look back when the flush policy leaves flushing to the kernel.
  */
@@ -29,7 +30,10 @@ struct upkeep_round {
 };
 
 struct upkeep {
-    struct broker *broker;
+    const struct world *world;
+    struct loop *loop;
+    struct workers *workers;
+    struct partitions *partitions;
     bool stopping;
     struct upkeep_round rounds[ROUNDS];
 };
@@ -37,11 +41,7 @@ struct upkeep {
 /* ---- the work, on a worker ---- */
 static void note_failure(struct partition *pt, const char *what, int rc)
 {
-    if (rc >= 0)
-        return;
-    if (pt->dir >= 0 && datadir_failed(pt->broker->dirs[pt->dir]))
-        broker_dir_failed(pt->broker, pt->dir, -rc);
-    else
+    if (rc < 0 && !partition_note_error(pt, -rc))
         log_warn("%s: %s: %s; it is tried again later", plog_name(pt->log), what, strerror(-rc));
 }
 
@@ -73,21 +73,20 @@ static void checkpoint_partition(void *arg, struct partition *pt)
         return;
 
     note_failure(pt, "checkpoint", plog_checkpoint(pt->log, v.hw, true));
-    flusher_queue(pt->broker->flusher, pt);
+    partition_flush_soon(pt);
 }
 
-/* ---- timers, on loops[0] ---- */
+/* ---- timers, on the loop ---- */
 static void round_set(struct upkeep_round *rd)
 {
-    struct loop *lp = rd->upkeep->broker->loops[0];
     if (!rd->upkeep->stopping)
-        timer_set_in(lp, &rd->timer, rd->interval_ms);
+        timer_set_in(rd->upkeep->loop, &rd->timer, rd->interval_ms);
 }
 
 static void round_run(struct job *j)
 {
     struct upkeep_round *rd = container_of(j, struct upkeep_round, job);
-    partitions_each(rd->upkeep->broker->partitions, rd->each, NULL);
+    partitions_each(rd->upkeep->partitions, rd->each, NULL);
 }
 
 static void round_done(struct job *j)
@@ -98,7 +97,7 @@ static void round_done(struct job *j)
 static void round_due(struct timer *t)
 {
     struct upkeep_round *rd = container_of(t, struct upkeep_round, timer);
-    workers_submit(rd->upkeep->broker->workers, &rd->job);
+    workers_submit(rd->upkeep->workers, &rd->job);
 }
 
 static void start_on_loop(void *arg)
@@ -113,7 +112,7 @@ static void stop_on_loop(void *arg)
     struct upkeep *u = arg;
     u->stopping = true;
     for (int i = 0; i < ROUNDS; i++)
-        timer_clear(u->broker->loops[0], &u->rounds[i].timer);
+        timer_clear(u->loop, &u->rounds[i].timer);
 }
 
 static void round_init(struct upkeep *u, int i, int64_t interval_ms, void (*each)(void *, struct partition *))
@@ -123,24 +122,28 @@ static void round_init(struct upkeep *u, int i, int64_t interval_ms, void (*each
         .interval_ms = interval_ms,
         .each = each,
         .timer.cb = round_due,
-        .job = { .run = round_run, .done = round_done, .loop = u->broker->loops[0] },
+        .job = { .run = round_run, .done = round_done, .loop = u->loop },
     };
 }
 
-struct upkeep *upkeep_new(struct broker *b)
+struct upkeep *upkeep_new(const struct world *w, struct loop *lp, struct workers *workers, struct partitions *ps,
+                          const struct broker_config *cfg)
 {
     struct upkeep *u = xcalloc(1, sizeof *u);
-    u->broker = b;
-    round_init(u, ROUND_RETENTION, b->config.log_retention_check_interval_ms, retain_partition);
+    u->world = w;
+    u->loop = lp;
+    u->workers = workers;
+    u->partitions = ps;
+    round_init(u, ROUND_RETENTION, cfg->log_retention_check_interval_ms, retain_partition);
     round_init(u, ROUND_CHECKPOINT, CHECKPOINT_INTERVAL_MS, checkpoint_partition);
-    broker_call(b->loops[0], start_on_loop, u);
+    loop_call(lp, start_on_loop, u);
     return u;
 }
 
 void upkeep_stop(struct upkeep *u)
 {
     if (u != NULL)
-        broker_call(u->broker->loops[0], stop_on_loop, u);
+        loop_call(u->loop, stop_on_loop, u);
 }
 
 void upkeep_free(struct upkeep *u)

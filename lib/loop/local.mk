@@ -5,4 +5,4 @@ noinst_LIBRARIES += %D%/libloop.a
 	%D%/exec.h %D%/exec_threads.c \
 	%D%/loop.c %D%/loop.h %D%/loop_int.h \
 	%D%/net.h %D%/net_real.c \
-	%D%/resolve.c %D%/workers.c %D%/workers.h
+	%D%/resolve.c %D%/thread.c %D%/thread.h %D%/workers.c %D%/workers.h

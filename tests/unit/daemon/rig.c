@@ -16,6 +16,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/loop/exec.h"
+#include "lib/loop/thread.h"
 #include "lib/store/io.h"
 
 enum { RECEIVE_TIMEOUT_S = 20 };
@@ -140,7 +141,7 @@ static void change_and_wait(struct rig *g, struct cluster_change *ch,
     ch->loop = g->b.loops[0];
     ch->cb = change_done;
     ch->user = &w;
-    broker_call(g->b.loops[0], change_on_loop, &call);
+    loop_call(g->b.loops[0], change_on_loop, &call);
     while (sem_wait(&w.done) < 0)
         ;
     if (w.err != KERR_NONE)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/group/coordinator.h"
+#include "daemon/meta/cluster.h"
 #include "lib/base/attr.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Group commit, a lane with a few threads for each log directory: syncs of different files share the disk's
+ * own flush, so that many logs do not wait for one another.
+ *
+ * A queue holds the entries to flush now, a list those that may wait until a moment (policy interval). An entry is
+ * in the queue once, however much was appended, and never synced by two threads at once: the kernel tells a failed
+ * write to one of them only, and the other would take its own 0 for a promise (S4, S8). Each place in a queue or
+ * list holds a reference.
+ *
+ * Lock order: the owner's (partition.mu), then lane.mu. The threads hold neither while they sync.
+ */
+#include "daemon/storage/flusher.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/base/world.h"
+
+enum { THREADS_A_LANE = 4, SHORTAGE_REST_MS = 100 };
+
+TAILQ_HEAD(flush_queue, flush_entry);
+
+struct lane { /* one log directory */
+    struct flusher *flusher;
+    pthread_t threads[THREADS_A_LANE];
+    pthread_mutex_t mu;
+    pthread_cond_t wake;            /* on CLOCK_MONOTONIC */
+    int asleep;                     /* guarded by mu: threads that a signal would wake */
+    bool stopping;                  /* guarded by mu */
+    struct flush_queue queue;       /* guarded by mu */
+    LIST_HEAD(, flush_entry) timed; /* guarded by mu */
+};
+
+struct flusher {
+    const struct world *world;
+    struct lane *lanes;
+    int n;
+};
+
+/* ---- queueing ---- */
+static void lane_wake(struct lane *ln) /* under mu */
+{
+    if (ln->asleep > 0)
+        pthread_cond_signal(&ln->wake);
+}
+
+/* True when it joined the queue: then a thread is needed for it. Under mu. */
+static bool lane_push(struct lane *ln, struct flush_entry *e)
+{
+    if (e->queued)
+        return false;
+    e->queued = true;
+    if (e->running)
+        return false; /* it joins the queue when this sync is done */
+    e->ops->ref(e);
+    TAILQ_INSERT_TAIL(&ln->queue, e, link);
+    return true;
+}
+
+static void lane_untime(struct flush_entry *e) /* under mu; the caller drops the reference outside */
+{
+    LIST_REMOVE(e, timed_link);
+    e->timed = false;
+}
+
+void flusher_queue(struct flusher *f, struct flush_entry *e)
+{
+    struct lane *ln = &f->lanes[e->lane];
+    pthread_mutex_lock(&ln->mu);
+    if (lane_push(ln, e))
+        lane_wake(ln);
+    pthread_mutex_unlock(&ln->mu);
+}
+
+void flusher_queue_by(struct flusher *f, struct flush_entry *e, int64_t due_ms)
+{
+    struct lane *ln = &f->lanes[e->lane];
+    pthread_mutex_lock(&ln->mu);
+    if (!e->timed) {
+        e->timed = true;
+        e->due_ms = due_ms;
+        e->ops->ref(e);
+        LIST_INSERT_HEAD(&ln->timed, e, timed_link);
+        lane_wake(ln);
+    }
+    pthread_mutex_unlock(&ln->mu);
+}
+
+void flusher_forget(struct flusher *f, struct flush_entry *e)
+{
+    if (e->lane < 0)
+        return;
+    struct lane *ln = &f->lanes[e->lane];
+    int refs = 0;
+    pthread_mutex_lock(&ln->mu);
+    if (e->queued && !e->running) {
+        TAILQ_REMOVE(&ln->queue, e, link);
+        refs++;
+    }
+    e->queued = false;
+    if (e->timed) {
+        lane_untime(e);
+        refs++;
+    }
+    pthread_mutex_unlock(&ln->mu);
+    while (refs-- > 0)
+        e->ops->unref(e);
+}
+
+/* ---- the thread ---- */
+/* Out of descriptors: nothing was done and nothing is lost. */
+static void lane_retry(struct lane *ln, struct flush_entry *e)
+{
+    pthread_mutex_lock(&ln->mu);
+    bool stopping = ln->stopping;
+    pthread_mutex_unlock(&ln->mu);
+    if (!stopping)
+        flusher_queue_by(ln->flusher, e, world_mono_ms(ln->flusher->world) + SHORTAGE_REST_MS);
+}
+
+/* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits.
+ * Under mu. */
+static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+    struct flush_entry *next;
+    for (struct flush_entry *e = LIST_FIRST(&ln->timed); e != NULL; e = next) {
+        next = LIST_NEXT(e, timed_link);
+        if (e->due_ms > now_ms && !ln->stopping) {
+            next_ms = MIN(next_ms, e->due_ms);
+            continue;
+        }
+        lane_untime(e);
+        lane_push(ln, e);
+        e->ops->unref(e); /* the queue has its own: never the last one */
+    }
+    return next_ms;
+}
+
+static void lane_sleep(struct lane *ln, int64_t until_ms) /* under mu */
+{
+    ln->asleep++;
+    if (until_ms == INT64_MAX) {
+        pthread_cond_wait(&ln->wake, &ln->mu);
+    } else {
+        struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+        pthread_cond_timedwait(&ln->wake, &ln->mu, &ts);
+    }
+    ln->asleep--;
+}
+
+/* The next entry to flush, its reference handed over; NULL when the lane stops and nothing is left. */
+static struct flush_entry *lane_next(struct lane *ln)
+{
+    pthread_mutex_lock(&ln->mu);
+    struct flush_entry *e;
+    for (;;) {
+        int64_t next_ms = lane_take_due(ln, world_mono_ms(ln->flusher->world));
+        e = TAILQ_FIRST(&ln->queue);
+        if (e != NULL || ln->stopping)
+            break;
+        lane_sleep(ln, next_ms);
+    }
+    if (e != NULL) {
+        TAILQ_REMOVE(&ln->queue, e, link);
+        e->queued = false; /* what is appended from now on queues it again */
+        e->running = true;
+    }
+    pthread_mutex_unlock(&ln->mu);
+    return e;
+}
+
+/* The reference goes back into the queue with it, or is dropped. */
+static void lane_done(struct lane *ln, struct flush_entry *e)
+{
+    pthread_mutex_lock(&ln->mu);
+    e->running = false;
+    bool again = e->queued;
+    if (again)
+        TAILQ_INSERT_TAIL(&ln->queue, e, link);
+    pthread_mutex_unlock(&ln->mu);
+    if (!again)
+        e->ops->unref(e);
+}
+
+static void *lane_main(void *arg)
+{
+    struct lane *ln = arg;
+    for (struct flush_entry *e; (e = lane_next(ln)) != NULL;) {
+        if (!e->ops->flush(e))
+            lane_retry(ln, e);
+        lane_done(ln, e);
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+static void lane_start(struct lane *ln)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&ln->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&ln->mu, NULL);
+    TAILQ_INIT(&ln->queue);
+    LIST_INIT(&ln->timed);
+    for (int i = 0; i < THREADS_A_LANE; i++) {
+        int rc = pthread_create(&ln->threads[i], NULL, lane_main, ln);
+        KCHECK(rc == 0);
+        pthread_setname_np(ln->threads[i], "klogd-flush");
+    }
+}
+
+struct flusher *flusher_new(const struct world *w, int lanes)
+{
+    struct flusher *f = xcalloc(1, sizeof *f);
+    f->world = w;
+    f->n = lanes;
+    f->lanes = xcalloc((size_t)f->n, sizeof *f->lanes);
+    for (int i = 0; i < f->n; i++) {
+        f->lanes[i].flusher = f;
+        lane_start(&f->lanes[i]);
+    }
+    return f;
+}
+
+void flusher_free(struct flusher *f)
+{
+    if (f == NULL)
+        return;
+    for (int i = 0; i < f->n; i++) {
+        struct lane *ln = &f->lanes[i];
+        pthread_mutex_lock(&ln->mu);
+        ln->stopping = true;
+        pthread_cond_broadcast(&ln->wake);
+        pthread_mutex_unlock(&ln->mu);
+        for (int k = 0; k < THREADS_A_LANE; k++)
+            pthread_join(ln->threads[k], NULL);
+        KCHECK(TAILQ_EMPTY(&ln->queue) && LIST_EMPTY(&ln->timed));
+        pthread_cond_destroy(&ln->wake);
+        pthread_mutex_destroy(&ln->mu);
+    }
+    free(f->lanes);
+    free(f);
+}
