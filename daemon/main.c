@@ -21,7 +21,6 @@
 
 #include "daemon/broker.h"
 #include "daemon/server/server.h"
-#include "lib/base/clock.h"
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -33,7 +32,10 @@ const char *argp_program_version = PACKAGE_STRING;
 
 enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG };
 
-enum { MEMORY_RESERVE_BYTES = 4 << 20 }; /* what a moment of shortage takes: see lib/base/mem.h */
+enum {
+    MEMORY_RESERVE_BYTES = 4 << 20, /* what a moment of shortage takes: see lib/base/mem.h */
+    KEPT_DESCRIPTORS_MAX = 32,      /* for what the store opens only for a moment: see lib/store/io.h */
+};
 
 static const struct argp_option options[] = {
     { "config", 'c', "FILE", 0, "Read the configuration from FILE (key=value lines, Kafka's key names)", 0 },
@@ -139,6 +141,11 @@ static void raise_descriptor_limit(void)
         log_warn("cannot raise the limit of open files: %s", strerror(errno));
 }
 
+static void keep_descriptors(const struct machine *m)
+{
+    io_keep_descriptors((int)MIN((int64_t)KEPT_DESCRIPTORS_MAX, m->fd_limit(m) / 8));
+}
+
 static sigset_t block_signals(void)
 {
     sigset_t set;
@@ -199,7 +206,7 @@ static void say_ready(const struct broker *b, int ready_fd, int64_t began_ms)
     server_addresses(b->server, &addresses);
     log_info("%s serves %s", PACKAGE_STRING, bytebuf_cstr(&addresses));
     log_info("data in %s, cluster %s, broker %d, started in %lld ms", b->config.log_dirs, b->cluster_id,
-             b->id, (long long)(clock_mono_ms() - began_ms));
+             b->id, (long long)(world_mono_ms(b->world) - began_ms));
     bytebuf_done(&addresses);
     notify("READY=1");
     if (ready_fd >= 0) {
@@ -255,9 +262,10 @@ static void wait_for_stop(const sigset_t *set, const struct arguments *a)
 static int serve(struct broker *b, const struct arguments *a, int ready_fd)
 {
     char err[1024] = "";
-    int64_t began_ms = clock_mono_ms();
+    int64_t began_ms = world_mono_ms(b->world);
     sigset_t set = block_signals();
     raise_descriptor_limit();
+    keep_descriptors(b->world->machine);
     if (broker_start(b, err, sizeof err) < 0)
         die(BROKER_EXIT_START, err);
     say_ready(b, ready_fd, began_ms);

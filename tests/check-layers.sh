@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The arrows of docs/ARCHITECTURE.md. A folder may use itself and what stands after its colon, nothing else: on every
 # #include line, and, where there are built objects (BUILDDIR, which `make check` sets), by every symbol, so that a call up
-# through a declaration of one's own is seen too. Prints each place that points the wrong way.
+# through a declaration of one's own is seen too. The objects also tell who calls the system without asking the world.
+# Prints each place that points the wrong way.
 set -u
 cd "${srcdir:-.}" || exit 99
 
@@ -75,7 +76,7 @@ wrong=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' --include='*.
     }')
 [ -z "$wrong" ] || complain "$wrong"
 
-# ---- symbols: "object: name type ..." ----
+# ---- symbols: "object: name type ...", where there are objects ----
 # An object without its source is of an earlier build.
 objects() {
     local o name
@@ -87,8 +88,8 @@ objects() {
     done
 }
 source=$PWD
-wrong=$(cd "${BUILDDIR:-.}" && objects | sort | xargs -r "${NM:-nm}" -A -g -P 2>/dev/null |
-    awk -v arrows="$arrows" "$rules"'
+symbols=$(cd "${BUILDDIR:-.}" && objects | sort | xargs -r "${NM:-nm}" -A -g -P 2>/dev/null)
+wrong=$(awk -v arrows="$arrows" "$rules"'
     {
         sub(/:$/, "", $1)
         from = folder_of($1)
@@ -110,7 +111,60 @@ wrong=$(cd "${BUILDDIR:-.}" && objects | sort | xargs -r "${NM:-nm}" -A -g -P 2>
             if (!ok)
                 print used[u] ": " part[1] " must not use " part[2] " of" defined_in[part[2]]
         }
-    }' | sort)
+    }' <<<"$symbols" | sort)
+[ -z "$wrong" ] || complain "$wrong"
+
+# ---- the world ----
+# What lib/ and daemon/ ask of their surroundings goes through struct world (lib/base/world.h), so that another one can stand
+# behind them. A line: the calls, a colon, the files that make them.
+only="
+clock_gettime gettimeofday time nanosleep clock_nanosleep sleep usleep: lib/base/clock.c lib/base/log.c
+clock_mono_ns clock_mono_ms clock_wall_ms clock_real: lib/loop/exec_threads.c
+getrandom random rand srandom srand drand48: lib/base/random.c
+random_real: lib/loop/exec_threads.c
+getrlimit setrlimit sysconf get_nprocs: lib/base/machine.c daemon/main.c
+_exit _Exit kill raise fork pipe2 dup2 signal sigaction: lib/base/machine.c daemon/main.c
+machine_real: lib/loop/exec_threads.c
+pthread_create pthread_join pthread_setname_np: lib/loop/exec_threads.c daemon/storage/flusher.c daemon/replica/partitions.c daemon/meta/embedded.c daemon/upkeep/cleaner.c
+pthread_cond_wait pthread_cond_timedwait: lib/loop/exec_threads.c daemon/storage/flusher.c daemon/replica/partitions.c daemon/meta/embedded.c daemon/upkeep/cleaner.c daemon/group/coordinator.c daemon/server/server.c
+sem_wait sem_timedwait: lib/loop/thread.c daemon/meta/cluster.c daemon/meta/cluster_start.c daemon/meta/registers_wait.c
+socket bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg sendfile shutdown setsockopt getsockopt: lib/loop/net_real.c
+getsockname getpeername getaddrinfo epoll_create1 epoll_ctl epoll_wait eventfd poll ppoll select fcntl readv writev: lib/loop/net_real.c
+net_real: lib/loop/exec_threads.c
+open openat close read write pread pwrite: lib/store/io.c lib/base/fsutil.c lib/base/mem.c lib/base/log.c lib/loop/net_real.c daemon/main.c
+opendir fdopendir readdir closedir: lib/store/io.c lib/base/fsutil.c lib/base/machine.c
+fopen: lib/base/conf.c
+stat fstat lstat fstatat statvfs fstatvfs access faccessat mkdir mkdirat rename renameat unlink unlinkat: lib/store/io.c lib/base/fsutil.c
+fsync fdatasync sync_file_range ftruncate truncate fallocate posix_fallocate flock preadv pwritev mmap: lib/store/io.c lib/base/fsutil.c
+store_io_real: daemon/main.c
+"
+wrong=$(awk -v only="$only" '
+    BEGIN {
+        n = split(only, line, "\n")
+        for (i = 1; i <= n; i++) {
+            split(line[i], side, ":")
+            n_calls = split(side[1], calls, " ")
+            n_files = split(side[2], files, " ")
+            for (k = 1; k <= n_calls; k++) {
+                watched[calls[k]] = 1
+                for (m = 1; m <= n_files; m++)
+                    may[calls[k], files[m]] = 1
+            }
+        }
+    }
+    $1 ~ /^(lib|daemon)\// && $3 == "U" {
+        call = $2
+        if (!(call in watched)) { # what headers make of it: __open64_2, __read_chk
+            sub(/^__/, "", call)
+            sub(/_(chk|2)$/, "", call)
+            sub(/64$/, "", call)
+        }
+        file = $1
+        sub(/\.o:?$/, ".c", file)
+        sub(/[^\/]*-/, "", file)
+        if (call in watched && !((call, file) in may))
+            print file ": " call "() is not for this file: the world (lib/base/world.h) has it"
+    }' <<<"$symbols" | sort)
 [ -z "$wrong" ] || complain "$wrong"
 
 # The cores know no I/O and no clock: only base, and each other.

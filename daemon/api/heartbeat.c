@@ -3,7 +3,7 @@
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/api/services.h"
-#include "lib/base/clock.h"
+#include "lib/base/world.h"
 
 static enum kerr heartbeat(struct request *r, const struct heartbeat_request *q)
 {
@@ -17,7 +17,7 @@ static enum kerr heartbeat(struct request *r, const struct heartbeat_request *q)
     err = l.e == NULL ? KERR_UNKNOWN_MEMBER_ID
                       : group_heartbeat(l.e->group, group_text(&r->arena, q->member_id),
                                         group_text(&r->arena, q->group_instance_id), q->generation_id,
-                                        clock_mono_ms());
+                                        world_mono_ms(r->services->world));
     coordinator_leave(&l);
     return err;
 }

@@ -5,7 +5,6 @@
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/api/services.h"
-#include "lib/base/clock.h"
 #include "lib/base/utf16.h"
 #include "lib/base/world.h"
 
@@ -89,7 +88,7 @@ static const char *new_member_id(struct request *r, struct kstr name)
 {
     struct uuid u;
 
-    uuid_random(loop_world(r->loop)->random, &u);
+    uuid_random(r->services->world->random, &u);
     name = utf8_prefix(name, INT16_MAX - UUID_TEXT_BYTES - 1);
     const uint8_t *b = u.b;
     return arena_printf(&r->arena,
@@ -134,7 +133,7 @@ static enum kerr join(struct request *r, const struct join_group_request *q, con
     if (l->e == NULL)
         return KERR_UNKNOWN_MEMBER_ID;
     unpack(r, q, &rq);
-    group_join(l->e->group, &rq, group_waiter_new(r), clock_mono_ms());
+    group_join(l->e->group, &rq, group_waiter_new(r), world_mono_ms(r->services->world));
     return KERR_NONE;
 }
 

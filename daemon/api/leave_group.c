@@ -3,14 +3,14 @@
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/api/services.h"
-#include "lib/base/clock.h"
+#include "lib/base/world.h"
 
 static enum kerr leave(struct request *r, const struct group_lease *l, struct kstr member_id,
                        struct kstr instance_id)
 {
     return l->e == NULL ? KERR_UNKNOWN_MEMBER_ID
                         : group_leave(l->e->group, group_text(&r->arena, member_id),
-                                      group_text(&r->arena, instance_id), clock_mono_ms());
+                                      group_text(&r->arena, instance_id), world_mono_ms(r->services->world));
 }
 
 static void leave_all(struct request *r, const struct leave_group_request *q, const struct group_lease *l,

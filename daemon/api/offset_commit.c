@@ -8,8 +8,8 @@
 #include "daemon/api/services.h"
 #include "daemon/group/group_log.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/utf16.h"
+#include "lib/base/world.h"
 
 enum { POSITIONS_MAX = 20000 }; /* of one request: as many as Kafka's batch of 1 MiB has room for */
 
@@ -66,7 +66,7 @@ static void unpack_topic(struct commit *c, const struct offset_commit_request *q
     enum kerr err = KERR_NONE;
     const struct cluster_topic *found = group_topic(img, c->w->api_version >= 10, t->name, &t->topic_id, &err);
     const char *name = found != NULL ? arena_strdup(&c->w->arena, found->name) : group_text(&c->w->arena, t->name);
-    int64_t now_ms = clock_wall_ms();
+    int64_t now_ms = world_wall_ms(loop_world(c->w->loop));
 
     out->name = kstr_of(name);
     out->topic_id = t->topic_id;
@@ -170,7 +170,7 @@ static enum kerr may_commit(struct request *r, const struct offset_commit_reques
         return r->api_version >= 9 ? KERR_GROUP_ID_NOT_FOUND : KERR_ILLEGAL_GENERATION;
     return group_may_commit(e->group, group_text(&r->arena, q->member_id),
                             group_text(&r->arena, q->group_instance_id), q->generation_id_or_member_epoch,
-                            clock_mono_ms());
+                            world_mono_ms(r->services->world));
 }
 
 /* True: it is on its way, and will be answered. */

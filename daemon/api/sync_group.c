@@ -3,7 +3,7 @@
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
 #include "daemon/api/services.h"
-#include "lib/base/clock.h"
+#include "lib/base/world.h"
 
 void sync_group_answer(void *waiter, const struct group_sync_answer *a)
 {
@@ -48,7 +48,7 @@ static void sync_group(struct request *r, const struct sync_group_request *q, st
         rq.member_ids[i] = q->assignments[i].member_id;
         rq.assignments[i] = q->assignments[i].assignment;
     }
-    group_sync(g, &rq, group_waiter_new(r), clock_mono_ms());
+    group_sync(g, &rq, group_waiter_new(r), world_mono_ms(r->services->world));
 }
 
 static enum kerr enter(struct request *r, const struct sync_group_request *q, struct group_lease *ret)

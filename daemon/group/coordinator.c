@@ -5,7 +5,6 @@
 
 #include "daemon/group/coordinator_int.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
 /* ---- entries ---- */

@@ -9,7 +9,6 @@
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_log.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
 /* ---- positions ---- */
@@ -40,7 +39,7 @@ static void bury(struct group_entry *e, const char *topic, const struct uuid *id
     if (o == NULL || (topic != NULL && strcmp(o->topic, topic) != 0) || (id != NULL && !committed_is_of(o, id)) ||
         committed_find(&d->gone, o->topic, o->partition) != NULL)
         return;
-    group_log_add_offset_tombstone(b, e->group->id, o->topic, o->partition, clock_wall_ms());
+    group_log_add_offset_tombstone(b, e->group->id, o->topic, o->partition, world_wall_ms(shard_world(e->shard)));
     committed_put(&d->gone, o);
 }
 
@@ -74,7 +73,7 @@ static void write_group_tombstone(struct group_entry *e)
     if (!e->has_record)
         return;
     batch_builder_init(&b);
-    group_log_add_group_tombstone(&b, e->group->id, clock_wall_ms());
+    group_log_add_group_tombstone(&b, e->group->id, world_wall_ms(shard_world(e->shard)));
     shard_write(e->shard, &b);
     batch_builder_done(&b);
 }

@@ -10,7 +10,6 @@
 #include "daemon/config/broker_config.h"
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_log.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -19,17 +18,16 @@ enum {
     ALL_GROUPS_BYTES_MAX = 1 << 29,        /* a million members with ordinary subscriptions */
 };
 
-static int64_t env_wall_ms(struct group *g)
-{
-    (void)g;
-    return clock_wall_ms();
-}
-
 static const struct coordinator_deps *deps_of(const struct group *g)
 {
     const struct group_entry *e = g->user;
 
     return &e->shard->coordinator->deps;
+}
+
+static int64_t env_wall_ms(struct group *g)
+{
+    return world_wall_ms(deps_of(g)->world);
 }
 
 static void env_answer_join(struct group *g, void *waiter, const struct group_join_answer *a)
@@ -54,7 +52,7 @@ static void on_persisted(void *arg, struct group_entry *e, enum kerr err, int64_
         err = KERR_UNKNOWN_SERVER_ERROR;
     }
     if (e->group->state != GROUP_DEAD)
-        group_persisted(e->group, *seq, err, clock_mono_ms());
+        group_persisted(e->group, *seq, err, world_mono_ms(shard_world(e->shard)));
     shard_retime(e->shard, group_due_ms(e->group));
     free(seq);
 }
@@ -67,7 +65,7 @@ static void env_persist(struct group *g, int64_t seq)
 
     *arg = seq;
     batch_builder_init(&b);
-    group_log_add_group(&b, g, clock_wall_ms());
+    group_log_add_group(&b, g, world_wall_ms(shard_world(e->shard)));
     group_write(e, &b, on_persisted, arg);
     e->has_record = true;
     batch_builder_done(&b);

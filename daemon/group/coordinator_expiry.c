@@ -9,7 +9,6 @@
 #include "daemon/config/broker_config.h"
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_log.h"
-#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
 /* ---- sessions and rebalances ---- */
@@ -36,7 +35,7 @@ static void on_groups_due(struct timer *t)
 {
     struct shard *sh = container_of(t, struct shard, group_timer);
     struct group_entry *e;
-    int64_t now = clock_mono_ms(), due = INT64_MAX;
+    int64_t now = world_mono_ms(shard_world(sh)), due = INT64_MAX;
 
     pthread_mutex_lock(&sh->mu);
     sh->due_ms = INT64_MAX;
@@ -74,7 +73,7 @@ static void on_expired_written(void *arg, struct group_entry *e, enum kerr err, 
 static void collect_expired(struct group_entry *e, int64_t retention_ms, struct batch_builder *b,
                             struct committed *ret_gone)
 {
-    int64_t now = clock_wall_ms();
+    int64_t now = world_wall_ms(shard_world(e->shard));
     struct group_topics subscribed = { 0 };
 
     if (e->group->state == GROUP_STABLE)

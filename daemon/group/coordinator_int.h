@@ -23,6 +23,7 @@
 #include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/replica/partition.h"
+#include "lib/base/world.h"
 #include "lib/loop/workers.h"
 
 enum shard_state { SHARD_IDLE, SHARD_LOADING, SHARD_ACTIVE, SHARD_STOPPED };
@@ -65,6 +66,11 @@ struct coordinator {
     struct timer expiry;
     struct task start;
 };
+
+static inline const struct world *shard_world(const struct shard *sh)
+{
+    return sh->coordinator->deps.world;
+}
 
 /* coordinator.c */
 int32_t coordinator_n_shards(struct coordinator *c); /* that there are by now */

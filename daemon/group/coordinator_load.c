@@ -16,7 +16,6 @@
 #include "daemon/group/coordinator_int.h"
 #include "daemon/group/group_replay.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -102,7 +101,7 @@ static void tell_end(const struct loading *ld, int64_t began_ms)
                  "their positions are not found any more, klog group reset sets new ones",
                  OFFSETS_TOPIC, ld->shard->id, rp->stray, rp->n_shards);
     log_debug("%s-%d: loaded groups=%u records=%" PRId64 " ms=%" PRId64, OFFSETS_TOPIC, ld->shard->id,
-              HASH_COUNT(ld->shard->groups), rp->records, clock_mono_ms() - began_ms);
+              HASH_COUNT(ld->shard->groups), rp->records, world_mono_ms(shard_world(ld->shard)) - began_ms);
 }
 
 static int load_all(struct loading *ld)
@@ -124,7 +123,7 @@ static int load_all(struct loading *ld)
 static void load_run(struct job *j)
 {
     struct shard *sh = container_of(j, struct shard, load);
-    int64_t began_ms = clock_mono_ms();
+    int64_t began_ms = world_mono_ms(shard_world(sh));
     struct loading ld = {
         .shard = sh,
         .replay = { .table = &sh->groups, .add = add_entry, .arg = sh, .shard = sh->id, .n_shards = sh->coordinator->n_shards, .env = &sh->coordinator->env, .now_ms = began_ms },

@@ -10,7 +10,6 @@
 #include "daemon/config/broker_config.h"
 #include "daemon/group/coordinator_int.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/record/codec.h"
 
@@ -186,7 +185,7 @@ static void write_append(struct shard *sh, struct shard_write *w, struct batch_b
     w->err = a.err;
     w->base_offset = a.base_offset;
     w->last_offset = a.last_offset;
-    w->due_ms = clock_mono_ms() + sh->coordinator->deps.config->offsets_commit_timeout_ms;
+    w->due_ms = world_mono_ms(shard_world(sh)) + sh->coordinator->deps.config->offsets_commit_timeout_ms;
 }
 
 void group_write(struct group_entry *e, struct batch_builder *b, group_written *cb, void *arg)

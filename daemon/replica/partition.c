@@ -15,6 +15,7 @@
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/world.h"
 
 /* A compressed batch may not grow beyond this: a small request must not take the machine. */
 enum { DECOMPRESSED_MAX_BYTES = 64 * 1024 * 1024 };
@@ -107,12 +108,14 @@ static enum kerr append_admit(struct partition *pt, int16_t acks, struct partiti
     return KERR_NONE;
 }
 
-static struct batch_rules rules_of(const struct topic_config *cfg, bool zstd_allowed)
+/* Under mu. */
+static struct batch_rules rules_of(const struct partition *pt, bool zstd_allowed)
 {
+    const struct topic_config *cfg = pt->config;
     return (struct batch_rules){
         .max_message_bytes = cfg->max_message_bytes,
         .segment_bytes = cfg->plog.segment_bytes,
-        .now_ms = clock_wall_ms(),
+        .now_ms = world_wall_ms(pt->deps->world),
         .timestamp_before_max_ms = cfg->timestamp_before_max_ms,
         .timestamp_after_max_ms = cfg->timestamp_after_max_ms,
         .decompressed_max = DECOMPRESSED_MAX_BYTES,
@@ -183,7 +186,7 @@ static bool flush_start(struct partition *pt, int64_t records, bool rolled)
         return replica_flushed(&pt->replica, pt->replica.leo);
     case FLUSH_INTERVAL:
         if (pt->unflushed_messages == 0)
-            flusher_queue_by(f, &pt->flush, time_add(clock_mono_ms(), cfg->flush_ms));
+            flusher_queue_by(f, &pt->flush, time_add(world_mono_ms(pt->deps->world), cfg->flush_ms));
         pt->unflushed_messages += records;
         if (pt->unflushed_messages >= cfg->flush_messages)
             flusher_queue(f, &pt->flush);
@@ -248,7 +251,7 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
 
     pthread_mutex_lock(&pt->mu);
     enum kerr err = append_admit(pt, acks, ret);
-    struct batch_rules rules = rules_of(pt->config, zstd_allowed);
+    struct batch_rules rules = rules_of(pt, zstd_allowed);
     struct packing packing = packing_of(pt->config);
     pthread_mutex_unlock(&pt->mu);
 
@@ -273,7 +276,7 @@ int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, 
                           struct batch_refusal *ret, int32_t max)
 {
     pthread_mutex_lock(&pt->mu);
-    struct batch_rules rules = rules_of(pt->config, zstd_allowed);
+    struct batch_rules rules = rules_of(pt, zstd_allowed);
     pthread_mutex_unlock(&pt->mu);
     return batch_refused(batch, n, &rules, ret, max);
 }

@@ -15,9 +15,9 @@
 #include "daemon/replica/partition.h"
 #include "daemon/storage/logdirs.h"
 #include "lib/base/check.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 
 struct hosted_topic {
     char *name;
@@ -273,7 +273,7 @@ static int open_log_of(struct partition *pt, const struct uuid *topic_id)
 {
     struct plog_recovery rec = { 0 };
     int rc = plog_open(dir_of(pt), pt->topic, pt->id, topic_id, &pt->config->plog,
-                       clock_wall_ms(), &pt->log, &rec);
+                       world_wall_ms(pt->deps->world), &pt->log, &rec);
     if (rc == 0)
         log_recovery(pt, &rec);
     return rc;

@@ -389,9 +389,8 @@ static void each_reactor(struct server *s, void (*f)(void *arg))
 
 static void wait_until_drained(struct server *s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += DRAIN_MS / 1000;
+    int64_t until_ms = world_mono_ms(s->deps.world) + DRAIN_MS;
+    struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
     int rc = 0;
     pthread_mutex_lock(&s->drained_mu);
     while (rc == 0 && atomic_load(&s->n_conns) + atomic_load(&s->n_sessions) > 0)

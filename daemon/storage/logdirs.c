@@ -3,11 +3,10 @@
 #include "daemon/storage/logdirs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/config/broker_config.h"
 #include "lib/base/log.h"
@@ -17,7 +16,6 @@
 
 enum {
     FIRST_BROKER_ID = 1,
-    KEPT_DESCRIPTORS_MAX = 32,
     SEGMENT_FILES_MAX = 512, /* descriptors of segments at rest, over all log directories */
 };
 
@@ -65,12 +63,13 @@ bool logdirs_were_clean(const struct logdirs *ld)
 /* Under whatever name. */
 static bool is_open_dir(const struct logdirs *ld, const char *path)
 {
-    struct stat st, other;
-    if (stat(path, &st) < 0)
+    const struct store_io *io = ld->world->io;
+    struct io_stat st, other;
+    if (io->statat(io, AT_FDCWD, path, 0, &st) < 0)
         return false;
     for (int i = 0; i < ld->n; i++) {
-        if (ld->dirs[i] != NULL && fstat(datadir_fd(ld->dirs[i]), &other) == 0 && st.st_dev == other.st_dev &&
-            st.st_ino == other.st_ino)
+        if (ld->dirs[i] != NULL && io->fstat(io, datadir_fd(ld->dirs[i]), &other) == 0 && st.dev == other.dev &&
+            st.ino == other.ino)
             return true;
     }
     return false;
@@ -101,10 +100,11 @@ static char **list_paths(const char *log_dirs, int *ret_n)
     return paths;
 }
 
-static bool has_identity(const char *path)
+static bool has_identity(const struct store_io *io, const char *path)
 {
     CLEANUP(freep) char *file = xasprintf("%s/meta.properties", path);
-    return access(file, F_OK) == 0;
+    struct io_stat st;
+    return io->statat(io, AT_FDCWD, file, 0, &st) == 0;
 }
 
 /* Those that know whose they are come first, so that a new one learns it from them. */
@@ -113,7 +113,7 @@ static int open_each(struct logdirs *ld, char *const *paths, char *err, size_t e
     CLEANUP(freep) bool *known = xcalloc((size_t)ld->n + 1, sizeof *known);
     int rc = 0;
     for (int i = 0; i < ld->n; i++)
-        known[i] = has_identity(paths[i]);
+        known[i] = has_identity(ld->world->io, paths[i]);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < ld->n && rc == 0; i++)
             if (known[i] == (pass == 0))
@@ -150,7 +150,7 @@ static int open_all(struct logdirs *ld, char *const *paths, char *err, size_t er
 }
 
 /* The limit of the process is shared: segments at rest may take a third of it, some are kept for what the store opens
- * only for a moment, and connections get what is left (connections_possible). */
+ * only for a moment (klogd's main), and connections get what is left (connections_possible). */
 static void limit_files(struct logdirs *ld)
 {
     const struct machine *m = ld->world->machine;
@@ -158,8 +158,6 @@ static void limit_files(struct logdirs *ld)
     ld->segment_files = (int)MIN((int64_t)SEGMENT_FILES_MAX, fd_limit / 3);
     for (int i = 0; i < ld->n; i++)
         datadir_set_file_limit(ld->dirs[i], MAX(1, ld->segment_files / ld->n));
-    if (ld->world->io == &store_io_real)
-        io_keep_descriptors((int)MIN((int64_t)KEPT_DESCRIPTORS_MAX, fd_limit / 8));
 }
 
 static void logdirs_free(struct logdirs *ld)

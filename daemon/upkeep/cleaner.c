@@ -27,6 +27,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/store/clean.h"
 #include "lib/store/clean_marks.h"
 
@@ -216,26 +217,26 @@ static void roll_if_old(struct partition *pt, const struct topic_config *cfg, in
         partition_flush_soon(pt);
 }
 
-static void note_failure(struct partition *pt, struct known_log *k, int rc)
+static void note_failure(struct cleaner *c, struct partition *pt, struct known_log *k, int rc)
 {
     if (partition_note_error(pt, -rc))
         return;
     k->retry_ms = MIN(MAX(k->retry_ms * 2, RETRY_MIN_MS), RETRY_MAX_MS);
-    k->not_before_ms = clock_mono_ms() + k->retry_ms;
+    k->not_before_ms = world_mono_ms(c->world) + k->retry_ms;
     log_warn("%s: cleaning failed: %s; it is tried again in %" PRId64 " s, others go on", plog_name(pt->log),
              rc == -EBADMSG ? "the log is damaged" : strerror(-rc), k->retry_ms / 1000);
 }
 
-static double look_at(struct partition *pt, struct known_log *k,
+static double look_at(struct cleaner *c, struct partition *pt, struct known_log *k,
                       const struct topic_config *cfg, const struct partition_view *v)
 {
-    int64_t now_ms = clock_wall_ms();
+    int64_t now_ms = world_wall_ms(c->world);
     struct clean_look look;
 
     roll_if_old(pt, cfg, now_ms);
     int rc = plog_clean_look(pt->log, k->first_dirty, limit_of(v), cfg->min_compaction_lag_ms, now_ms, &look);
     if (rc < 0) {
-        note_failure(pt, k, rc);
+        note_failure(c, pt, k, rc);
         return 0;
     }
     return cleaner_urgency(cfg, &look, k->unfinished, k->horizon_ms, now_ms);
@@ -253,9 +254,9 @@ static void consider(struct round *r, struct partition *pt, const struct topic_c
     partition_view(pt, &v);
     if (k->first_dirty > v.leo) /* the log lost its tail; what is written there now is not clean */
         log_reset(k, &pt->topic_id);
-    if (v.err != KERR_NONE || !v.hw_is_current || k->not_before_ms > clock_mono_ms())
+    if (v.err != KERR_NONE || !v.hw_is_current || k->not_before_ms > world_mono_ms(r->cleaner->world))
         return;
-    double urgency = look_at(pt, k, cfg, &v);
+    double urgency = look_at(r->cleaner, pt, k, cfg, &v);
     if (urgency <= r->urgency)
         return;
     partition_unref(r->best);
@@ -319,7 +320,7 @@ static bool is_deleted(struct partition *pt)
 /* Until the time that due() names, which is asked again when the settings have changed. */
 static void wait_until(struct cleaner *c, int64_t (*due)(struct cleaner *c)) /* under mu */
 {
-    for (int64_t until_ms; !c->stopping && clock_mono_ms() < (until_ms = due(c));) {
+    for (int64_t until_ms; !c->stopping && world_mono_ms(c->world) < (until_ms = due(c));) {
         struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
         pthread_cond_timedwait(&c->wake, &c->mu, &ts);
     }
@@ -327,7 +328,7 @@ static void wait_until(struct cleaner *c, int64_t (*due)(struct cleaner *c)) /* 
 
 static void pace_anew(struct cleaner *c) /* under mu */
 {
-    c->paced_from_ms = clock_mono_ms();
+    c->paced_from_ms = world_mono_ms(c->world);
     c->paced_bytes = 0;
     c->paced_speed = c->now.bytes_per_second;
 }
@@ -368,7 +369,7 @@ static void say(struct cleaner *c, struct partition *pt, const struct clean_resu
              " of %" PRId64 " bytes, %d of %d segments stay; %" PRId64 " ms",
              plog_name(pt->log), r->first_dirty, r->map_full ? " (the map of keys was full)" : "",
              r->records_after, r->records_before, r->bytes_after, r->bytes_before, r->segments_after,
-             r->segments_before, clock_mono_ms() - c->began_ms);
+             r->segments_before, world_mono_ms(c->world) - c->began_ms);
     if (r->keyless > 0)
         log_warn("%s: cleaning dropped %" PRId64 " records without a key", plog_name(pt->log), r->keyless);
 }
@@ -390,7 +391,7 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
 
     partition_view(pt, &v);
     c->at = pt;
-    c->began_ms = clock_mono_ms();
+    c->began_ms = world_mono_ms(c->world);
     c->unlooked_bytes = 0;
     pthread_mutex_lock(&c->mu);
     pace_anew(c);
@@ -400,7 +401,7 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
         .first_dirty = k->first_dirty,
         .limit = limit_of(&v),
         .min_lag_ms = cfg->min_compaction_lag_ms,
-        .now_ms = clock_wall_ms(),
+        .now_ms = world_wall_ms(c->world),
         .delete_retention_ms = cfg->delete_retention_ms,
         .map_bytes = map_bytes,
         .go_on = go_on,
@@ -414,7 +415,7 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
         say(c, pt, &r);
         take_result(c, k, &r);
     } else if (rc != -ECANCELED) {
-        note_failure(pt, k, rc);
+        note_failure(c, pt, k, rc);
     }
 }
 
@@ -446,7 +447,7 @@ static void *cleaner_main(void *arg)
     while (!is_stopping(c)) {
         if (run_round(c))
             continue;
-        c->idle_from_ms = clock_mono_ms();
+        c->idle_from_ms = world_mono_ms(c->world);
         pthread_mutex_lock(&c->mu);
         wait_until(c, due_by_backoff);
         pthread_mutex_unlock(&c->mu);

@@ -9,9 +9,9 @@
 
 #include "daemon/config/broker_config.h"
 #include "daemon/replica/partition.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/loop/thread.h"
 #include "lib/loop/workers.h"
 
@@ -47,20 +47,20 @@ static void note_failure(struct partition *pt, const char *what, int rc)
 
 static void retain_partition(void *arg, struct partition *pt)
 {
-    (void)arg;
+    const struct upkeep *u = arg;
     struct partition_view v;
     partition_view(pt, &v);
     if (v.err != KERR_NONE || !v.hw_is_current)
         return;
 
-    int rc = plog_retain(pt->log, v.hw, clock_wall_ms());
+    int rc = plog_retain(pt->log, v.hw, world_wall_ms(u->world));
     note_failure(pt, "retention", rc);
     if (rc > 0) {
         partition_view(pt, &v);
         log_info("%s: retention removed %d segments; the log starts at offset %lld now", plog_name(pt->log),
                  rc, (long long)v.start_offset);
     }
-    plog_expire_producers(pt->log, clock_wall_ms());
+    plog_expire_producers(pt->log, world_wall_ms(u->world));
 }
 
 /* What was flushed until now goes into the checkpoint, and what was not is flushed for the next one. */
@@ -86,7 +86,7 @@ static void round_set(struct upkeep_round *rd)
 static void round_run(struct job *j)
 {
     struct upkeep_round *rd = container_of(j, struct upkeep_round, job);
-    partitions_each(rd->upkeep->partitions, rd->each, NULL);
+    partitions_each(rd->upkeep->partitions, rd->each, rd->upkeep);
 }
 
 static void round_done(struct job *j)
