@@ -6,8 +6,11 @@
 #ifndef KLOG_LOOP_EXEC_H
 #define KLOG_LOOP_EXEC_H
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
+struct cond;
 struct job;
 struct thread;
 struct world;
@@ -22,6 +25,11 @@ struct exec {
     struct thread *(*thread_start)(struct exec *e, void (*main)(void *arg), void *arg, const char *name);
     /* Waits for its end and frees it. Not on a loop. */
     void (*thread_join)(struct exec *e, struct thread *t);
+    /* Conditions: see lib/loop/thread.h. until_ms INT64_MAX: for ever. */
+    void (*cond_init)(struct exec *e, struct cond *c);
+    void (*cond_done)(struct exec *e, struct cond *c);
+    void (*cond_wait)(struct exec *e, struct cond *c, pthread_mutex_t *mu, int64_t until_ms);
+    void (*cond_wake)(struct exec *e, struct cond *c, bool all);
 
     /* See lib/loop/workers.h, whose functions call these. */
     struct workers *(*workers_new)(struct exec *e, int width, const char *name);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
@@ -18,6 +19,7 @@
 #include "lib/loop/exec.h"
 #include "lib/loop/loop_int.h"
 #include "lib/loop/net.h"
+#include "lib/loop/thread.h"
 #include "lib/loop/workers.h"
 
 /* ---- threads ---- */
@@ -69,6 +71,43 @@ static void threads_join(struct exec *e, struct thread *t)
     (void)e;
     pthread_join(t->id, NULL);
     free(t);
+}
+
+/* ---- conditions ---- */
+static void threads_cond_init(struct exec *e, struct cond *c)
+{
+    (void)e;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->threads, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void threads_cond_done(struct exec *e, struct cond *c)
+{
+    (void)e;
+    pthread_cond_destroy(&c->threads);
+}
+
+static void threads_cond_wait(struct exec *e, struct cond *c, pthread_mutex_t *mu, int64_t until_ms)
+{
+    (void)e;
+    if (until_ms == INT64_MAX) {
+        pthread_cond_wait(&c->threads, mu);
+        return;
+    }
+    struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+    pthread_cond_timedwait(&c->threads, mu, &until);
+}
+
+static void threads_cond_wake(struct exec *e, struct cond *c, bool all)
+{
+    (void)e;
+    if (all)
+        pthread_cond_broadcast(&c->threads);
+    else
+        pthread_cond_signal(&c->threads);
 }
 
 /* ---- pools ---- */
@@ -225,6 +264,10 @@ struct exec *exec_threads(void)
     static struct exec threads = {
         .thread_start = threads_start,
         .thread_join = threads_join,
+        .cond_init = threads_cond_init,
+        .cond_done = threads_cond_done,
+        .cond_wait = threads_cond_wait,
+        .cond_wake = threads_cond_wake,
         .workers_new = pool_new,
         .submit = pool_submit,
         .cancel = pool_cancel,

@@ -1,32 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Conditions and latches over the world's exec; exec_threads.c has what stands behind them in a program. A latch is opened
+ * under its mutex, so that who waits cannot go, and take the latch away with its stack, while the other one still needs it.
+ */
 #include "lib/loop/thread.h"
 
-#include <semaphore.h>
-
 #include "lib/base/check.h"
-#include "lib/base/mem.h"
+#include "lib/base/world.h"
+#include "lib/loop/exec.h"
 #include "lib/loop/loop.h"
 
+struct thread *thread_start(struct exec *e, void (*main)(void *arg), void *arg, const char *name)
+{
+    return e->thread_start(e, main, arg, name);
+}
+
+void thread_join(struct exec *e, struct thread *t)
+{
+    if (t != NULL)
+        e->thread_join(e, t);
+}
+
+/* ---- conditions ---- */
+void cond_init(struct cond *c, struct exec *e)
+{
+    c->exec = e;
+    c->fibers = NULL;
+    e->cond_init(e, c);
+}
+
+void cond_done(struct cond *c)
+{
+    c->exec->cond_done(c->exec, c);
+}
+
+void cond_wait(struct cond *c, pthread_mutex_t *mu)
+{
+    c->exec->cond_wait(c->exec, c, mu, INT64_MAX);
+}
+
+void cond_wait_until(struct cond *c, pthread_mutex_t *mu, int64_t until_ms)
+{
+    c->exec->cond_wait(c->exec, c, mu, until_ms);
+}
+
+void cond_signal(struct cond *c)
+{
+    c->exec->cond_wake(c->exec, c, false);
+}
+
+void cond_broadcast(struct cond *c)
+{
+    c->exec->cond_wake(c->exec, c, true);
+}
+
+/* ---- latches ---- */
+void latch_init(struct latch *l, struct exec *e)
+{
+    pthread_mutex_init(&l->mu, NULL);
+    cond_init(&l->opened, e);
+    l->open = false;
+}
+
+void latch_open(struct latch *l)
+{
+    pthread_mutex_lock(&l->mu);
+    l->open = true;
+    cond_broadcast(&l->opened);
+    pthread_mutex_unlock(&l->mu);
+}
+
+void latch_wait(struct latch *l)
+{
+    pthread_mutex_lock(&l->mu);
+    while (!l->open)
+        cond_wait(&l->opened, &l->mu);
+    pthread_mutex_unlock(&l->mu);
+}
+
+void latch_done(struct latch *l)
+{
+    cond_done(&l->opened);
+    pthread_mutex_destroy(&l->mu);
+}
+
+/* ---- calls into a loop ---- */
 struct loop_call {
     struct task task;
     void (*f)(void *arg);
     void *arg;
-    sem_t done;
+    struct latch done;
 };
 
 static void call_run(struct task *t)
 {
     struct loop_call *call = container_of(t, struct loop_call, task);
     call->f(call->arg);
-    sem_post(&call->done);
+    latch_open(&call->done);
 }
 
 void loop_call(struct loop *lp, void (*f)(void *arg), void *arg)
 {
     struct loop_call call = { .task.cb = call_run, .f = f, .arg = arg };
-    sem_init(&call.done, 0, 0);
+    KCHECK(!loop_is_mine(lp));
+    latch_init(&call.done, loop_world(lp)->exec);
     loop_post(lp, &call.task);
-    while (sem_wait(&call.done) < 0)
-        ;
-    sem_destroy(&call.done);
+    latch_wait(&call.done);
+    latch_done(&call.done);
 }
