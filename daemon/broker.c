@@ -24,7 +24,6 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
-#include "lib/loop/exec.h"
 #include "lib/loop/thread.h"
 #include "lib/store/register_files.h"
 
@@ -93,7 +92,7 @@ static int start_loops(struct broker *b, char *err, size_t err_size)
             snprintf(err, err_size, "cannot make an event loop: %s", strerror(errno));
             return -EMFILE;
         }
-        struct thread *t = b->world->exec->thread_start(b->world->exec, loop_main, lp, "klogd-net");
+        struct thread *t = thread_start(b->world->exec, loop_main, lp, "klogd-net");
         KCHECK(t != NULL);
         b->loop_threads[b->n_loops] = t;
         b->loops[b->n_loops++] = lp;
@@ -105,7 +104,7 @@ static void join_loops(struct broker *b)
 {
     for (int i = 0; i < b->n_loops; i++) {
         loop_stop(b->loops[i]);
-        b->world->exec->thread_join(b->world->exec, b->loop_threads[i]);
+        thread_join(b->world->exec, b->loop_threads[i]);
     }
 }
 

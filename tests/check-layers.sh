@@ -126,9 +126,9 @@ random_real: lib/loop/exec_threads.c
 getrlimit setrlimit sysconf get_nprocs: lib/base/machine.c daemon/main.c
 _exit _Exit kill raise fork pipe2 dup2 signal sigaction: lib/base/machine.c daemon/main.c
 machine_real: lib/loop/exec_threads.c
-pthread_create pthread_join pthread_setname_np: lib/loop/exec_threads.c daemon/storage/flusher.c daemon/replica/partitions.c daemon/meta/embedded.c daemon/upkeep/cleaner.c
-pthread_cond_wait pthread_cond_timedwait: lib/loop/exec_threads.c daemon/storage/flusher.c daemon/replica/partitions.c daemon/meta/embedded.c daemon/upkeep/cleaner.c daemon/group/coordinator.c daemon/server/server.c
-sem_wait sem_timedwait: lib/loop/thread.c daemon/meta/cluster.c daemon/meta/cluster_start.c daemon/meta/registers_wait.c
+pthread_create pthread_join pthread_setname_np: lib/loop/exec_threads.c
+pthread_cond_wait pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast: lib/loop/exec_threads.c
+sem_wait sem_timedwait sem_post:
 socket bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg sendfile shutdown setsockopt getsockopt: lib/loop/net_real.c
 getsockname getpeername getaddrinfo epoll_create1 epoll_ctl epoll_wait eventfd poll ppoll select fcntl readv writev: lib/loop/net_real.c
 net_real: lib/loop/exec_threads.c

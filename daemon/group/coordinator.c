@@ -6,6 +6,7 @@
 #include "daemon/group/coordinator_int.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 
 /* ---- entries ---- */
 
@@ -110,7 +111,7 @@ void coordinator_busy(struct coordinator *c, int32_t delta)
     c->busy += delta;
     KCHECK(c->busy >= 0);
     if (c->busy == 0)
-        pthread_cond_broadcast(&c->idle);
+        cond_broadcast(&c->idle);
     pthread_mutex_unlock(&c->mu);
 }
 
@@ -230,7 +231,7 @@ struct coordinator *coordinator_new(const struct coordinator_deps *deps)
 
     c->deps = *deps;
     pthread_mutex_init(&c->mu, NULL);
-    pthread_cond_init(&c->idle, NULL);
+    cond_init(&c->idle, deps->world->exec);
     coordinator_env_init(c);
     return c;
 }
@@ -283,7 +284,7 @@ void coordinator_drain(struct coordinator *c)
         return;
     pthread_mutex_lock(&c->mu);
     while (c->busy > 0)
-        pthread_cond_wait(&c->idle, &c->mu);
+        cond_wait(&c->idle, &c->mu);
     pthread_mutex_unlock(&c->mu);
 }
 
@@ -306,7 +307,7 @@ void coordinator_free(struct coordinator *c)
     for (int32_t i = 0; i < c->n_shards; i++)
         shard_free(c->shards[i]);
     free(c->shards);
-    pthread_cond_destroy(&c->idle);
+    cond_done(&c->idle);
     pthread_mutex_destroy(&c->mu);
     free(c);
 }

@@ -24,6 +24,7 @@
 #include "daemon/meta/cluster.h"
 #include "daemon/replica/partition.h"
 #include "lib/base/world.h"
+#include "lib/loop/thread.h"
 #include "lib/loop/workers.h"
 
 enum shard_state { SHARD_IDLE, SHARD_LOADING, SHARD_ACTIVE, SHARD_STOPPED };
@@ -61,7 +62,7 @@ struct coordinator {
     int32_t n_shards;
     atomic_bool stopping;
     int32_t busy;        /* guarded by mu: records and loads under way */
-    pthread_cond_t idle; /* busy has become 0 */
+    struct cond idle; /* busy has become 0 */
     /* loops[0]'s thread only */
     struct timer expiry;
     struct task start;

@@ -12,6 +12,7 @@
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/loop/thread.h"
 
 struct cluster *cluster_new(const struct cluster_deps *deps)
@@ -22,7 +23,7 @@ struct cluster *cluster_new(const struct cluster_deps *deps)
     pthread_mutex_init(&c->image_mu, NULL);
     TAILQ_INIT(&c->brokers.changes);
     c->ids = producer_ids_new(c);
-    sem_init(&c->started, 0, 0);
+    latch_init(&c->started, deps->world->exec);
     return c;
 }
 
@@ -35,7 +36,7 @@ void cluster_free(struct cluster *c)
     cluster_image_put(c->image);
     free(c->start_topics);
     pthread_mutex_destroy(&c->image_mu);
-    sem_destroy(&c->started);
+    latch_done(&c->started);
     free(c);
 }
 
@@ -106,7 +107,7 @@ int cluster_start(struct cluster *c, char *err, size_t err_size)
 
 struct stop_call {
     struct cluster *cluster;
-    sem_t idle;
+    struct latch idle;
 };
 
 /* Meta loop, which alone looks at `idle`. */
@@ -128,9 +129,8 @@ void cluster_stop(struct cluster *c)
     if (c == NULL)
         return;
     struct stop_call call = { .cluster = c };
-    sem_init(&call.idle, 0, 0);
+    latch_init(&call.idle, c->deps.world->exec);
     loop_call(c->deps.loop, stop_begin, &call);
-    while (sem_wait(&call.idle) < 0)
-        ;
-    sem_destroy(&call.idle);
+    latch_wait(&call.idle);
+    latch_done(&call.idle);
 }

@@ -10,7 +10,6 @@
 #define KLOG_DAEMON_CLUSTER_INT_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <sys/queue.h>
 #include <uthash.h>
 
@@ -19,6 +18,7 @@
 #include "daemon/meta/registers.h"
 #include "lib/base/buf.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/thread.h"
 #include "lib/loop/workers.h"
 
 struct producer_ids;
@@ -109,13 +109,13 @@ struct cluster {
     struct producer_ids *ids;
     bool stopping;
     int busy;    /* slots not IDLE, brokers.busy, notes being deleted */
-    sem_t *idle; /* cluster_stop waits; posted when busy is 0 */
+    struct latch *idle; /* cluster_stop waits; opened when busy is 0 */
 
     /* cluster_start's: slots that still open their logs, what they came to, posted when none is left */
     int starting_left;
     struct cluster_topic **start_topics;
     size_t n_start_topics;
-    sem_t started;
+    struct latch started;
 };
 
 struct topic_slot *slot_get(struct cluster *c, const char *name); /* makes it */

@@ -35,8 +35,9 @@ void cluster_note_idle(struct cluster *c, int delta)
     c->busy += delta;
     KCHECK(c->busy >= 0);
     if (c->busy == 0 && c->idle != NULL) {
-        sem_post(c->idle);
+        struct latch *idle = c->idle;
         c->idle = NULL;
+        latch_open(idle);
     }
 }
 
@@ -235,7 +236,7 @@ static void start_one_done(struct topic_slot *s, struct cluster_topic *t)
 
     c->start_topics[c->n_start_topics++] = t;
     if (--c->starting_left == 0)
-        sem_post(&c->started);
+        latch_open(&c->started);
 }
 
 static void round_end(struct topic_slot *s)

@@ -402,8 +402,7 @@ int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size)
 
     loop_call(c->deps.loop, open_all, st);
     if (st->n > 0)
-        while (sem_wait(&c->started) < 0)
-            ;
+        latch_wait(&c->started);
     rc = follow_logs(c);
     loop_call(c->deps.loop, publish_all, c);
     return rc < 0 ? fail(rc, "begin new leader epochs", err, err_size) : 0;

@@ -24,7 +24,9 @@
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/thread.h"
 #include "lib/store/datadir.h"
 #include "lib/store/register_journal.h"
 
@@ -70,10 +72,10 @@ struct register_watch {
 struct embedded {
     struct registers base;
     struct loop *loop;
-    pthread_t thread;
+    struct thread *thread;
 
     pthread_mutex_t mu;
-    pthread_cond_t wake;
+    struct cond wake;
     struct item_queue asked, answered;    /* guarded by mu */
     TAILQ_HEAD(, register_watch) watches; /* guarded by mu */
     bool stopping;                        /* guarded by mu */
@@ -124,7 +126,7 @@ static void item_ask(struct embedded *e, struct item *it)
 {
     pthread_mutex_lock(&e->mu);
     TAILQ_INSERT_TAIL(&e->asked, it, link);
-    pthread_cond_signal(&e->wake);
+    cond_signal(&e->wake);
     pthread_mutex_unlock(&e->mu);
 }
 
@@ -276,16 +278,15 @@ static void round_run(struct embedded *e, struct item_queue *asked, struct item_
         die(e); /* what this round changed is durable, and answered so */
 }
 
-static void *embedded_run(void *arg)
+static void embedded_run(void *arg)
 {
     struct embedded *e = arg;
     struct item_queue asked = TAILQ_HEAD_INITIALIZER(asked), done = TAILQ_HEAD_INITIALIZER(done);
 
-    pthread_setname_np(pthread_self(), "klogd-registers");
     pthread_mutex_lock(&e->mu);
     for (;;) {
         while (TAILQ_EMPTY(&e->asked) && TAILQ_EMPTY(&asked) && !e->stopping)
-            pthread_cond_wait(&e->wake, &e->mu);
+            cond_wait(&e->wake, &e->mu);
         TAILQ_CONCAT(&asked, &e->asked, link);
         if (TAILQ_EMPTY(&asked))
             break;
@@ -298,7 +299,6 @@ static void *embedded_run(void *arg)
         loop_post(e->loop, &e->deliver);
     }
     pthread_mutex_unlock(&e->mu);
-    return NULL;
 }
 
 /* ---- on the loop ---- */
@@ -456,9 +456,9 @@ static void embedded_close(struct registers *r)
 
     pthread_mutex_lock(&e->mu);
     e->stopping = true;
-    pthread_cond_signal(&e->wake);
+    cond_signal(&e->wake);
     pthread_mutex_unlock(&e->mu);
-    pthread_join(e->thread, NULL);
+    thread_join(e->base.exec, e->thread);
 
     loop_cancel(e->loop, &e->deliver);
     KCHECK(TAILQ_EMPTY(&e->asked));
@@ -471,7 +471,7 @@ static void embedded_close(struct registers *r)
     register_journal_close(&e->journal);
     register_tree_done(&e->tree);
     pthread_mutex_destroy(&e->mu);
-    pthread_cond_destroy(&e->wake);
+    cond_done(&e->wake);
     free(e);
 }
 
@@ -510,15 +510,16 @@ int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp
     e->failed = failed;
     e->failed_arg = failed_arg;
     e->base.ops = &embedded_ops;
+    e->base.exec = loop_world(lp)->exec;
     e->loop = lp;
     e->deliver.cb = deliver_answers;
     TAILQ_INIT(&e->asked);
     TAILQ_INIT(&e->answered);
     TAILQ_INIT(&e->watches);
     pthread_mutex_init(&e->mu, NULL);
-    pthread_cond_init(&e->wake, NULL);
-    rc = pthread_create(&e->thread, NULL, embedded_run, e);
-    KCHECK(rc == 0);
+    cond_init(&e->wake, e->base.exec);
+    e->thread = thread_start(e->base.exec, embedded_run, e, "klogd-registers");
+    KCHECK(e->thread != NULL);
     *ret = &e->base;
     return 0;
 }

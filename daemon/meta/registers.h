@@ -17,6 +17,7 @@
 
 #include "lib/base/slice.h"
 
+struct exec;
 struct registers;
 struct loop;
 
@@ -87,6 +88,7 @@ struct registers_ops {
 };
 struct registers {
     const struct registers_ops *ops;
+    struct exec *exec; /* for those who wait for an answer */
 };
 
 #endif

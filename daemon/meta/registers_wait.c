@@ -7,14 +7,14 @@
  * call them, and the main thread while it starts. What is returned is the caller's, also the list of names.
  */
 #include <errno.h>
-#include <semaphore.h>
 
 #include "daemon/meta/registers.h"
 #include "lib/base/buf.h"
 #include "lib/base/mem.h"
+#include "lib/loop/thread.h"
 
 struct waiter {
-    sem_t done;
+    struct latch done;
     int rc;
     struct bytebuf *value;
     int64_t version;
@@ -24,9 +24,8 @@ struct waiter {
 
 static void waiter_wait(struct waiter *w)
 {
-    while (sem_wait(&w->done) < 0)
-        ;
-    sem_destroy(&w->done);
+    latch_wait(&w->done);
+    latch_done(&w->done);
 }
 
 static void got_multi(void *arg, int rc)
@@ -34,14 +33,14 @@ static void got_multi(void *arg, int rc)
     struct waiter *w = arg;
 
     w->rc = rc;
-    sem_post(&w->done);
+    latch_open(&w->done);
 }
 
 int registers_multi_wait(struct registers *r, struct register_op *ops, int n)
 {
     struct waiter w = { .rc = 0 };
 
-    sem_init(&w.done, 0, 0);
+    latch_init(&w.done, r->exec);
     registers_multi(r, ops, n, got_multi, &w);
     waiter_wait(&w);
     return w.rc;
@@ -56,7 +55,7 @@ static void got_value(void *arg, int rc, struct slice value, int64_t version)
         bytebuf_add(w->value, value.p, value.n);
         w->version = version;
     }
-    sem_post(&w->done);
+    latch_open(&w->done);
 }
 
 int registers_get_wait(struct registers *r, const char *path, struct bytebuf *ret, int64_t *ret_version)
@@ -64,7 +63,7 @@ int registers_get_wait(struct registers *r, const char *path, struct bytebuf *re
     struct waiter w = { .value = ret };
 
     ret->n = 0;
-    sem_init(&w.done, 0, 0);
+    latch_init(&w.done, r->exec);
     registers_get(r, path, got_value, &w);
     waiter_wait(&w);
     if (w.rc == 0)
@@ -83,14 +82,14 @@ static void got_children(void *arg, int rc, const char *const *names, int n)
         for (int i = 0; i < n; i++)
             w->names[i] = xstrdup(names[i]);
     }
-    sem_post(&w->done);
+    latch_open(&w->done);
 }
 
 int registers_children_wait(struct registers *r, const char *path, char ***ret_names, int *ret_n)
 {
     struct waiter w = { .rc = 0 };
 
-    sem_init(&w.done, 0, 0);
+    latch_init(&w.done, r->exec);
     registers_children(r, path, got_children, &w);
     waiter_wait(&w);
     if (w.rc == 0) {

@@ -18,6 +18,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
+#include "lib/loop/thread.h"
 
 struct hosted_topic {
     char *name;
@@ -34,7 +35,7 @@ struct partitions {
     size_t n;                             /* guarded by lock */
     int *n_in_dir;                        /* guarded by lock; by index in log.dirs */
     pthread_mutex_t dead_mu;
-    pthread_cond_t dead; /* some partition's `gone` became true */
+    struct cond dead; /* some partition's `gone` became true */
 };
 
 /* ---- references ---- */
@@ -57,7 +58,7 @@ void partition_unref(struct partition *pt)
     struct partitions *ps = pt->registry;
     pthread_mutex_lock(&ps->dead_mu);
     pt->gone = true; /* from here on it is the remover's */
-    pthread_cond_broadcast(&ps->dead);
+    cond_broadcast(&ps->dead);
     pthread_mutex_unlock(&ps->dead_mu);
 }
 
@@ -78,7 +79,7 @@ struct partitions *partitions_new(const struct partitions_deps *deps)
     ps->n_in_dir = xcalloc((size_t)logdirs_count(deps->dirs), sizeof *ps->n_in_dir);
     pthread_rwlock_init(&ps->lock, NULL);
     pthread_mutex_init(&ps->dead_mu, NULL);
-    pthread_cond_init(&ps->dead, NULL);
+    cond_init(&ps->dead, deps->world->exec);
     return ps;
 }
 
@@ -403,7 +404,7 @@ static void wait_until_gone(struct partitions *ps, struct partition *pt)
 {
     pthread_mutex_lock(&ps->dead_mu);
     while (!pt->gone)
-        pthread_cond_wait(&ps->dead, &ps->dead_mu);
+        cond_wait(&ps->dead, &ps->dead_mu);
     pthread_mutex_unlock(&ps->dead_mu);
 }
 
@@ -506,7 +507,7 @@ struct closing {
     bool *dir_clean;                 /* guarded by mu */
 };
 
-static void *close_some(void *arg)
+static void close_some(void *arg)
 {
     struct closing *c = arg;
     size_t i;
@@ -518,7 +519,6 @@ static void *close_some(void *arg)
         c->dir_clean[dir] = false;
         pthread_mutex_unlock(&c->mu);
     }
-    return NULL;
 }
 
 /* The registry's own references, not further ones. */
@@ -541,16 +541,17 @@ static struct partition **take_all(struct partitions *ps, size_t *ret_n)
 
 void partitions_close(struct partitions *ps, bool *dir_clean)
 {
-    pthread_t threads[CLOSERS];
+    struct exec *e = ps->deps.world->exec;
+    struct thread *threads[CLOSERS];
     struct closing c = { .dir_clean = dir_clean, .mu = PTHREAD_MUTEX_INITIALIZER };
     c.all = take_all(ps, &c.n);
     int n_threads = 0;
     while (n_threads < CLOSERS && (size_t)n_threads + 1 < c.n &&
-           pthread_create(&threads[n_threads], NULL, close_some, &c) == 0)
+           (threads[n_threads] = thread_start(e, close_some, &c, "klogd-close")) != NULL)
         n_threads++;
     close_some(&c);
     for (int i = 0; i < n_threads; i++)
-        pthread_join(threads[i], NULL);
+        thread_join(e, threads[i]);
     free(c.all);
 }
 
@@ -561,7 +562,7 @@ void partitions_free(struct partitions *ps)
     KCHECK(ps->by_name == NULL);
     pthread_rwlock_destroy(&ps->lock);
     pthread_mutex_destroy(&ps->dead_mu);
-    pthread_cond_destroy(&ps->dead);
+    cond_done(&ps->dead);
     free(ps->n_in_dir);
     free(ps);
 }

@@ -12,7 +12,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/server/server_int.h"
 #include "lib/base/check.h"
@@ -89,7 +88,7 @@ static void wake_who_drains(struct server *s)
     if (!atomic_load(&s->draining))
         return;
     pthread_mutex_lock(&s->drained_mu);
-    pthread_cond_broadcast(&s->drained);
+    cond_broadcast(&s->drained);
     pthread_mutex_unlock(&s->drained_mu);
 }
 
@@ -288,11 +287,7 @@ struct server *server_new(const struct server_deps *deps, char *err, size_t err_
     s->reserve_fd = -1;
     memory_init(s);
     pthread_mutex_init(&s->drained_mu, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->drained, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&s->drained, deps->world->exec);
 
     int rc = broker_config_listeners(deps->config, &s->confs, &s->n, err, err_size);
     s->listeners = xcalloc(s->n + 1, sizeof *s->listeners);
@@ -390,11 +385,9 @@ static void each_reactor(struct server *s, void (*f)(void *arg))
 static void wait_until_drained(struct server *s)
 {
     int64_t until_ms = world_mono_ms(s->deps.world) + DRAIN_MS;
-    struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-    int rc = 0;
     pthread_mutex_lock(&s->drained_mu);
-    while (rc == 0 && atomic_load(&s->n_conns) + atomic_load(&s->n_sessions) > 0)
-        rc = pthread_cond_timedwait(&s->drained, &s->drained_mu, &until);
+    while (atomic_load(&s->n_conns) + atomic_load(&s->n_sessions) > 0 && world_mono_ms(s->deps.world) < until_ms)
+        cond_wait_until(&s->drained, &s->drained_mu, until_ms);
     pthread_mutex_unlock(&s->drained_mu);
 }
 
@@ -425,7 +418,7 @@ void server_free(struct server *s)
         pthread_mutex_destroy(&s->reactors[i].mu);
     }
     close_fd(s, &s->reserve_fd);
-    pthread_cond_destroy(&s->drained);
+    cond_done(&s->drained);
     pthread_mutex_destroy(&s->drained_mu);
     broker_listeners_free(s->confs, s->n);
     free(s->listeners);

@@ -16,6 +16,7 @@
 #include "daemon/server/server.h"
 #include "lib/base/log.h"
 #include "lib/loop/conn.h"
+#include "lib/loop/thread.h"
 #include "lib/loop/workers.h"
 
 struct listener {
@@ -71,7 +72,7 @@ struct server {
     int possible_conns;   /* what the limit of descriptors leaves room for; set once */
     bool told_full; /* loops[0]: that they are reached was said */
     pthread_mutex_t drained_mu;
-    pthread_cond_t drained; /* some session ended while draining */
+    struct cond drained; /* some session ended while draining */
     atomic_int n_conns;
     atomic_int n_sessions; /* with a connection, or with requests that go on without it */
     atomic_bool draining;

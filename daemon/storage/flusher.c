@@ -13,11 +13,11 @@
 #include "daemon/storage/flusher.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
+#include "lib/loop/thread.h"
 
 enum { THREADS_A_LANE = 4, SHORTAGE_REST_MS = 100 };
 
@@ -25,9 +25,9 @@ TAILQ_HEAD(flush_queue, flush_entry);
 
 struct lane { /* one log directory */
     struct flusher *flusher;
-    pthread_t threads[THREADS_A_LANE];
+    struct thread *threads[THREADS_A_LANE];
     pthread_mutex_t mu;
-    pthread_cond_t wake;            /* on CLOCK_MONOTONIC */
+    struct cond wake;
     int asleep;                     /* guarded by mu: threads that a signal would wake */
     bool stopping;                  /* guarded by mu */
     struct flush_queue queue;       /* guarded by mu */
@@ -44,7 +44,7 @@ struct flusher {
 static void lane_wake(struct lane *ln) /* under mu */
 {
     if (ln->asleep > 0)
-        pthread_cond_signal(&ln->wake);
+        cond_signal(&ln->wake);
 }
 
 /* True when it joined the queue: then a thread is needed for it. Under mu. */
@@ -143,12 +143,7 @@ static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
 static void lane_sleep(struct lane *ln, int64_t until_ms) /* under mu */
 {
     ln->asleep++;
-    if (until_ms == INT64_MAX) {
-        pthread_cond_wait(&ln->wake, &ln->mu);
-    } else {
-        struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-        pthread_cond_timedwait(&ln->wake, &ln->mu, &ts);
-    }
+    cond_wait_until(&ln->wake, &ln->mu, until_ms);
     ln->asleep--;
 }
 
@@ -186,7 +181,7 @@ static void lane_done(struct lane *ln, struct flush_entry *e)
         e->ops->unref(e);
 }
 
-static void *lane_main(void *arg)
+static void lane_main(void *arg)
 {
     struct lane *ln = arg;
     for (struct flush_entry *e; (e = lane_next(ln)) != NULL;) {
@@ -194,24 +189,19 @@ static void *lane_main(void *arg)
             lane_retry(ln, e);
         lane_done(ln, e);
     }
-    return NULL;
 }
 
 /* ---- life ---- */
 static void lane_start(struct lane *ln)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&ln->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    struct exec *e = ln->flusher->world->exec;
+    cond_init(&ln->wake, e);
     pthread_mutex_init(&ln->mu, NULL);
     TAILQ_INIT(&ln->queue);
     LIST_INIT(&ln->timed);
     for (int i = 0; i < THREADS_A_LANE; i++) {
-        int rc = pthread_create(&ln->threads[i], NULL, lane_main, ln);
-        KCHECK(rc == 0);
-        pthread_setname_np(ln->threads[i], "klogd-flush");
+        ln->threads[i] = thread_start(e, lane_main, ln, "klogd-flush");
+        KCHECK(ln->threads[i] != NULL);
     }
 }
 
@@ -236,12 +226,12 @@ void flusher_free(struct flusher *f)
         struct lane *ln = &f->lanes[i];
         pthread_mutex_lock(&ln->mu);
         ln->stopping = true;
-        pthread_cond_broadcast(&ln->wake);
+        cond_broadcast(&ln->wake);
         pthread_mutex_unlock(&ln->mu);
         for (int k = 0; k < THREADS_A_LANE; k++)
-            pthread_join(ln->threads[k], NULL);
+            thread_join(f->world->exec, ln->threads[k]);
         KCHECK(TAILQ_EMPTY(&ln->queue) && LIST_EMPTY(&ln->timed));
-        pthread_cond_destroy(&ln->wake);
+        cond_done(&ln->wake);
         pthread_mutex_destroy(&ln->mu);
     }
     free(f->lanes);

@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <uthash.h>
 
@@ -28,6 +27,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
+#include "lib/loop/thread.h"
 #include "lib/store/clean.h"
 #include "lib/store/clean_marks.h"
 
@@ -62,9 +62,9 @@ struct cleaner {
     const struct world *world;
     struct logdirs *dirs;
     struct partitions *partitions;
-    pthread_t thread;
+    struct thread *thread;
     pthread_mutex_t mu;
-    pthread_cond_t wake; /* on CLOCK_MONOTONIC */
+    struct cond wake;
     bool stopping;       /* guarded by mu */
     struct settings now; /* guarded by mu */
     struct known_log *logs;
@@ -321,8 +321,7 @@ static bool is_deleted(struct partition *pt)
 static void wait_until(struct cleaner *c, int64_t (*due)(struct cleaner *c)) /* under mu */
 {
     for (int64_t until_ms; !c->stopping && world_mono_ms(c->world) < (until_ms = due(c));) {
-        struct timespec ts = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-        pthread_cond_timedwait(&c->wake, &c->mu, &ts);
+        cond_wait_until(&c->wake, &c->mu, until_ms);
     }
 }
 
@@ -440,7 +439,7 @@ static int64_t due_by_backoff(struct cleaner *c)
     return time_add(c->idle_from_ms, MAX(c->now.backoff_ms, 1));
 }
 
-static void *cleaner_main(void *arg)
+static void cleaner_main(void *arg)
 {
     struct cleaner *c = arg;
 
@@ -452,7 +451,6 @@ static void *cleaner_main(void *arg)
         wait_until(c, due_by_backoff);
         pthread_mutex_unlock(&c->mu);
     }
-    return NULL;
 }
 
 void cleaner_configure(struct cleaner *c, const struct broker_config *now)
@@ -462,7 +460,7 @@ void cleaner_configure(struct cleaner *c, const struct broker_config *now)
     pthread_mutex_lock(&c->mu);
     c->now = (struct settings){ now->log_cleaner_dedupe_buffer_size, now->log_cleaner_backoff_ms,
                                 now->log_cleaner_io_max_bytes_per_second };
-    pthread_cond_signal(&c->wake);
+    cond_signal(&c->wake);
     pthread_mutex_unlock(&c->mu);
 }
 
@@ -471,24 +469,19 @@ struct cleaner *cleaner_new(const struct world *w, struct logdirs *dirs, struct 
     if (!now->log_cleaner_enable)
         return NULL;
     struct cleaner *c = xcalloc(1, sizeof *c);
-    pthread_condattr_t attr;
 
     c->world = w;
     c->dirs = dirs;
     c->partitions = ps;
     pthread_mutex_init(&c->mu, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&c->wake, w->exec);
     for (int i = 0; i < logdirs_count(dirs); i++) {
         read_file(c, i, CLEAN_OFFSETS_FILE, take_offset);
         read_file(c, i, CLEAN_HORIZONS_FILE, take_horizon);
     }
     cleaner_configure(c, now);
-    int rc = pthread_create(&c->thread, NULL, cleaner_main, c);
-    KCHECK(rc == 0);
-    pthread_setname_np(c->thread, "klogd-clean");
+    c->thread = thread_start(w->exec, cleaner_main, c, "klogd-clean");
+    KCHECK(c->thread != NULL);
     return c;
 }
 
@@ -498,9 +491,9 @@ void cleaner_stop(struct cleaner *c)
         return;
     pthread_mutex_lock(&c->mu);
     c->stopping = true;
-    pthread_cond_signal(&c->wake);
+    cond_signal(&c->wake);
     pthread_mutex_unlock(&c->mu);
-    pthread_join(c->thread, NULL);
+    thread_join(c->world->exec, c->thread);
 }
 
 void cleaner_free(struct cleaner *c)
@@ -513,7 +506,7 @@ void cleaner_free(struct cleaner *c)
         HASH_DEL(c->logs, k);
         free(k);
     }
-    pthread_cond_destroy(&c->wake);
+    cond_done(&c->wake);
     pthread_mutex_destroy(&c->mu);
     free(c);
 }
