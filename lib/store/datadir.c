@@ -53,6 +53,25 @@ static int make_path(const struct store_io *io, const char *path)
     return 0;
 }
 
+/* S5, for the names that lead to a new log directory, in whichever start they were made. One that may not be read cannot be
+ * synced; whoever gave it to us made it. */
+static int sync_path(const struct store_io *io, const char *path)
+{
+    CLEANUP(freep) char *parent = xstrdup(path);
+
+    for (;;) {
+        char *slash = strrchr(parent, '/');
+        const char *dir = slash == NULL ? "." : slash == parent ? "/" : parent;
+        if (slash != NULL)
+            *slash = '\0';
+        int rc = io_sync_dir(io, AT_FDCWD, dir);
+        if (rc < 0 && rc != -EACCES && rc != -EPERM)
+            return rc;
+        if (slash == NULL || slash == parent)
+            return 0;
+    }
+}
+
 /* A lock of the kernel goes with the process that held it, however that ended; a file with a pid in it does
  * not. */
 static int take_lock(struct datadir *dd)
@@ -157,7 +176,8 @@ static int settle_identity(struct datadir *dd, const struct datadir_identity *id
         uuid_random(dd->world->random, &m->directory_id);
         change = true;
     }
-    return change ? write_meta(dd) : 0;
+    int rc = known ? 0 : sync_path(dd->io, dd->path);
+    return rc == 0 && change ? write_meta(dd) : rc;
 }
 
 /* S7: the marker is gone from the disk before anything of the directory is used. */
