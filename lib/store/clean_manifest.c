@@ -203,15 +203,16 @@ int clean_recover_files(struct plog *l, int64_t *ret_anchor, int64_t *ret_anchor
     return rc < 0 && rc != -ENOENT ? rc : remove_unfinished(l);
 }
 
-/* From the anchor to the front: each segment's text ends where the next one's begins. */
+/* From the anchor to the front: each segment's text ends where the next one's begins. A header that says so may be in the
+ * page cache only, as the pass left it that was killed. */
 static int settle_segment(struct plog *l, struct segment *s, int64_t end)
 {
     int rc = plog_load_segment(l, s);
 
-    if (rc < 0 || s->text_base == end - s->sum.text_bytes)
-        return rc;
-    s->text_base = MAX(end - s->sum.text_bytes, 0);
-    rc = segment_write_header(s, true);
+    if (rc == 0 && s->text_base != end - s->sum.text_bytes) {
+        s->text_base = MAX(end - s->sum.text_bytes, 0);
+        rc = segment_write_header(s, true);
+    }
     return rc < 0 ? rc : segfile_sync(s->text.file);
 }
 
