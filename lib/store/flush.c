@@ -75,7 +75,10 @@ int plog_flush_run(struct plog_flush *t)
         return -EROFS;
     for (int i = 0; rc == 0 && i < t->n; i++)
         rc = segfile_sync(t->parts[i].seg->log);
-    if (rc == 0 && t->sync_dir)
+    int marked = rc == 0 ? plog_keep_mark(t->l) : 0;
+    if (marked < 0 && marked != -ENOSPC && marked != -EDQUOT) /* else the next flush tries again */
+        rc = marked;
+    if (rc == 0 && (t->sync_dir || marked == 1))
         rc = io_sync_dir(t->l->io, t->l->dirfd, t->l->name);
     return rc;
 }

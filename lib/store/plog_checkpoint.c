@@ -189,6 +189,11 @@ int plog_write_checkpoint(struct plog *l, int64_t hw)
         rc = plog_write_epochs(l);
     if (rc < 0)
         return plog_disk_error(l, rc, l->name);
+    rc = plog_keep_mark(l);
+    if (rc == 1)
+        rc = io_sync_dir(l->io, l->dirfd, l->name);
+    if (rc < 0)
+        return plog_disk_error(l, rc, l->name);
     c.producers_offset = l->snapshot_offset;
     c.producers_empty = l->snapshot_empty;
     return plog_disk_error(l, plog_save_checkpoint(l, &c), l->name);

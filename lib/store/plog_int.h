@@ -81,6 +81,7 @@ struct plog {
     struct border read_ends[READ_ENDS]; /* a ring: where reads ended, and so where readers go on; no text */
     uint32_t n_read_ends;
 
+    bool mark_kept;       /* guarded by mark_mu: partition.flushed is on the disk, of whatever moment */
     int64_t written_back; /* guarded by append_mu: bytes of the active segment whose write-back was started */
 
     /* guarded by slow_mu */
@@ -119,6 +120,9 @@ int plog_disk_error(struct plog *l, int rc, const char *what);
 bool plog_read_mark(struct plog *l, struct flush_mark *ret); /* false, and offset -1: it cannot be used */
 /* Not synced; under mark_mu once the log is open. */
 int plog_write_mark(struct plog *l, const struct log_point *flushed);
+/* Before anybody counts on a flush or a checkpoint of this log for the first time: from then on a power cut leaves the old mark
+ * or the new one, never none, and a start can tell what nobody was promised from damage. 1: it may be a new name. Blocks. */
+int plog_keep_mark(struct plog *l);
 
 /* ---- recover.c ---- */
 /* had_dir: the partition's directory was there before. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * partition.flushed: how far the log was known to be on disk, written after every flush and before anybody is
- * told of it. It is never waited for: after a kill it is exact, after a power cut it may lag, it never leads (S4).
+ * told of it. It is waited for only once, before the first flush or checkpoint that counts on it: after a kill it is exact,
+ * after a power cut it may lag, it never leads (S4).
  * A start decides by it what bad bytes are: below it damage, from it on the end of what reached the disk (S10); and
  * by the heads in it, whether what the newest segment holds above the checkpoint is what was written there (S15).
  *
@@ -33,4 +34,23 @@ int plog_write_mark(struct plog *l, const struct log_point *flushed)
 
     mark_encode(p, &m);
     return segfile_write(l->mark, p, sizeof p, 0);
+}
+
+int plog_keep_mark(struct plog *l)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&l->mark_mu);
+    if (!l->mark_kept) {
+        pthread_mutex_lock(&l->mu);
+        struct log_point flushed = l->flushed;
+        pthread_mutex_unlock(&l->mu);
+        rc = plog_write_mark(l, &flushed);
+        if (rc == 0)
+            rc = segfile_sync(l->mark);
+        l->mark_kept = rc == 0;
+        rc = rc == 0 ? 1 : rc;
+    }
+    pthread_mutex_unlock(&l->mark_mu);
+    return rc;
 }

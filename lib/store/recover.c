@@ -253,6 +253,7 @@ static void settle(struct recovery *r)
     l->checkpoint_hw = r->have_ckpt ? MAX(MIN(r->ckpt.hw, l->end_offset), l->start_offset) : l->start_offset;
     for (int i = 0; i < l->n_segs; i++)
         l->size_bytes += l->segs[i]->sum.size;
+    l->mark_kept = r->have_ckpt && r->flush_known; /* each checkpoint has waited for it */
     plog_note_border(l);
     if (l->size_bytes > 0 && plog_active(l)->sum.size > 0)
         l->active_since_ms = l->newest_ms;
