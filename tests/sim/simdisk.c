@@ -151,13 +151,22 @@ static int call_judge(struct call *c, enum simdisk_op op, const char *path)
     return 0;
 }
 
-static size_t part_of(struct call *c, size_t n)
+/* Some of the n bytes, and one at least. */
+static size_t part_of_read(struct call *c, size_t n)
 {
-    bool some = c->partly || (c->stops && c->op == SIMDISK_WRITE);
+    return c->partly && n > 0 ? 1 + (size_t)rnd_below(&c->d->on_part, n) : n;
+}
 
-    if (!some)
+/* Up to the border of a sector, as the page cache takes bytes; nothing when everything ends. */
+static size_t part_of_write(struct call *c, size_t n, int64_t at)
+{
+    if (!c->partly && !c->stops)
         return n;
-    return (size_t)rnd_below(c->stops ? &c->d->on_stop : &c->d->on_part, n) + (c->stops || n == 0 ? 0 : 1);
+    int64_t end = at + 1 + (int64_t)rnd_below(c->stops ? &c->d->on_stop : &c->d->on_part, n + SIMDISK_SECTOR);
+    if (end >= at + (int64_t)n)
+        return n;
+    end = end / SIMDISK_SECTOR * SIMDISK_SECTOR;
+    return end > at ? (size_t)(end - at) : c->stops ? 0 : MIN(n, SIMDISK_SECTOR - (size_t)at % SIMDISK_SECTOR);
 }
 
 static int64_t wall_ns(struct simdisk *d)
@@ -533,7 +542,7 @@ static int64_t sd_pread(const struct store_io *io, int fd, void *p, size_t n, of
     if (rc == 0 && f->inode->is_dir)
         rc = -EISDIR;
     if (rc == 0)
-        rc = file_read(f->inode, p, part_of(&c, n), at);
+        rc = file_read(f->inode, p, part_of_read(&c, n), at);
     return call_end(&c, rc);
 }
 
@@ -565,7 +574,7 @@ static int64_t sd_pwritev(const struct store_io *io, int fd, const struct iovec 
         n += iov[k].iov_len;
     if (rc == 0 || (f != NULL && c.partly)) {
         KCHECK((f->flags & O_ACCMODE) != O_RDONLY);
-        int64_t done = write_vector(&c, f->inode, iov, n_iov, at, part_of(&c, n));
+        int64_t done = write_vector(&c, f->inode, iov, n_iov, at, part_of_write(&c, n, at));
         touch(c.d, f->inode);
         rc = rc < 0 ? rc : done;
     }

@@ -249,6 +249,8 @@ int file_allocate(struct simdisk *d, struct inode *i, bool keep_size, int64_t at
 
 int64_t file_seek_data(const struct inode *i, int64_t at)
 {
+    if (at >= i->size)
+        return -ENXIO;
     for (size_t k = (size_t)at / SIMDISK_PAGE; k < MIN(i->n_pages, pages_of(i->size)); k++)
         if (i->pages[k].cache != NULL)
             return MIN(MAX(at, (int64_t)k * SIMDISK_PAGE), i->size - 1);
@@ -468,6 +470,16 @@ static void replay(struct inode *i, const struct write_done *w, size_t n, int64_
     *size = MAX(*size, w->at + (int64_t)n);
 }
 
+/* What of a write in the middle of which everything ended is there: whole sectors. */
+static size_t torn(const struct write_done *w, struct rnd *r)
+{
+    int64_t end = w->at + (int64_t)rnd_below(r, w->n + SIMDISK_SECTOR);
+
+    if (end >= w->at + (int64_t)w->n)
+        return w->n;
+    return (size_t)MAX(end / SIMDISK_SECTOR * SIMDISK_SECTOR - w->at, 0);
+}
+
 static void cut_in_order(struct simdisk *d, struct inode *i, struct rnd *r, uint64_t until)
 {
     const struct write_done *w;
@@ -476,7 +488,7 @@ static void cut_in_order(struct simdisk *d, struct inode *i, struct rnd *r, uint
     TAILQ_FOREACH(w, &i->writes, link) {
         if (w->seq > until)
             break;
-        size_t n = w->seq == until ? (size_t)rnd_below(r, w->n + 1) : w->n;
+        size_t n = w->seq == until ? torn(w, r) : w->n;
         if (n > 0 || w->truncates)
             replay(i, w, n, &size);
     }

@@ -269,6 +269,8 @@ static void kill_keeps_what_was_done(void **state)
 
 static void at_the_call_of_the_end_everything_stops(void **state)
 {
+    enum { N = 3 * SIMDISK_SECTOR };
+    static const char p[N];
     bool none = false, half = false, synced = false, unsynced = false;
 
     (void)state;
@@ -278,16 +280,17 @@ static void at_the_call_of_the_end_everything_stops(void **state)
         struct io_stat st;
         int fd = must_openat(io, "/a", O_RDWR | O_CREAT);
         simdisk_stop_in(d, 0);
-        assert_int_equal(io_pwrite_all(io, fd, "abcdef", 6, 0), -EIO);
+        assert_int_equal(io_pwrite_all(io, fd, p, N, 0), -EIO);
         assert_true(simdisk_stopped(d));
         assert_int_equal(io->fstat(io, fd, &st), -EIO);
         assert_int_equal(io->openat(io, AT_FDCWD, "/b", O_RDWR | O_CREAT, 0), -EIO);
         simdisk_kill(d);
         assert_false(simdisk_stopped(d));
         int64_t n = simdisk_size(d, "/a", false);
-        assert_in_range(n, 0, 5);
+        assert_in_range(n, 0, N);
+        assert_int_equal(n % SIMDISK_SECTOR, 0);
         none |= n == 0;
-        half |= n == 3;
+        half |= n == SIMDISK_SECTOR;
 
         fd = must_openat(io, "/a", O_RDWR);
         simdisk_stop_in(d, 0);
@@ -394,7 +397,7 @@ static void a_cut_in_order_leaves_a_prefix(void **state)
         simdisk_power_cut(d, SIMDISK_CUT_IN_ORDER);
         int64_t n = simdisk_size(d, "/a", false), m = simdisk_size(d, "/b", false);
         assert_true(m / 100 == n / 100 || (n % 100 == 0 && m / 100 == n / 100 - 1) || n == m);
-        some |= n % 100 != 0 || m % 100 != 0;
+        some |= n > 0 && n < 500;
         simdisk_free(d);
     }
     assert_true(some);
@@ -492,11 +495,12 @@ static void faults_come_as_planned(void **state)
     assert_int_equal(io->openat(io, AT_FDCWD, "/dir/a", O_RDWR | O_CREAT, 0), -EMFILE);
     int fd = must_openat(io, "/dir/a", O_RDWR | O_CREAT), other = must_openat(io, "/b", O_RDWR | O_CREAT);
     put(io, other, "x", 0);
-    put(io, fd, "1234", 0);
-    assert_int_equal(io_pwrite_all(io, fd, "5678", 4, 4), -EDQUOT);
-    assert_in_range(simdisk_size(d, "/dir/a", false), 5, 8);
-    assert_int_equal(io_pwrite_all(io, fd, "5678", 4, 4), -EDQUOT);
-    put(io, fd, "5678", 4);
+    fill(io, fd, '1', 1000, 0);
+    CLEANUP(freep) char *p = xcalloc(1, 1000);
+    assert_int_equal(io_pwrite_all(io, fd, p, 1000, 1000), -EDQUOT);
+    assert_in_range(simdisk_size(d, "/dir/a", false), 1001, 2000);
+    assert_int_equal(io_pwrite_all(io, fd, p, 1000, 1000), -EDQUOT);
+    fill(io, fd, '5', 1000, 1000);
     simdisk_free(d);
 }
 

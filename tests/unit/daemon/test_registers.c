@@ -22,7 +22,7 @@
 #include "lib/loop/loop.h"
 #include "lib/store/datadir.h"
 #include "lib/store/register_files.h"
-#include "tests/unit/store/faultyio.h"
+#include "tests/sim/simdisk.h"
 
 struct store {
     char dir[64];
@@ -677,30 +677,40 @@ static void copies_that_do_not_go_on_from_each_other_are_refused(void **state)
 /* S8. The change is refused, and so is everything after it; no clean marker vouches for what is on the disk. */
 static void a_failed_write_ends_the_store_and_the_clean_marker(void **state)
 {
+    static const struct simdisk_config config = { .seed = 1 };
+    static const struct simdisk_fault fault = { .ops = 1u << SIMDISK_SYNC, .under = "/d/registers.journal", .n = 1, .eno = EIO };
+    struct simdisk *d = simdisk_new(&config);
     struct store *s = *state;
+    char real_dir[sizeof s->dir];
 
     store_close(s);
-    struct faulty *f = faulty_new(s->dir);
-    s->world.io = faulty_io(f);
+    memcpy(real_dir, s->dir, sizeof s->dir);
+    strcpy(s->dir, "/d");
+    s->world.io = simdisk_io(d);
     s->clean = true;
     assert_int_equal(store_open(s), 0);
     assert_int_equal(create(s, "/a", "one"), 0);
-    faulty_arm(f, FAULT_ERROR, 1, EIO, 0); /* the fdatasync */
+    simdisk_plan(d, &fault, 1);
     struct register_op b = op(REGISTER_CREATE, "/b", "refused", 0), c = op(REGISTER_CREATE, "/c", "refused", 0);
     assert_int_equal(multi(s, &b, 1), -EIO);
-    assert_true(faulty_hit(f));
+    assert_true(simdisk_plan_was_hit(d));
     assert_int_equal(multi(s, &c, 1), -EIO);
     assert_int_equal(get(s, "/a").rc, -EIO);
     assert_int_equal(atomic_load(&s->failed), EIO);
     assert_true(datadir_failed(s->dd));
     store_close(s);
-    s->world.io = &store_io_real;
     s->clean = false;
-    faulty_free(f);
-    assert_int_equal(faccessat(s->dirfd, "clean-shutdown", F_OK, 0), -1);
+    simdisk_power_cut(d, SIMDISK_CUT_ALL);
+    assert_int_equal(simdisk_size(d, "/d/clean-shutdown", false), -1);
     assert_int_equal(store_open(s), 0);
     assert_register(s, "/a", "one", 0);
+    assert_absent(s, "/b"); /* its bytes were lost */
     assert_absent(s, "/c");
+    store_close(s);
+    simdisk_free(d);
+    memcpy(s->dir, real_dir, sizeof s->dir);
+    s->world.io = &store_io_real;
+    assert_int_equal(store_open(s), 0);
 }
 
 static void a_damaged_snapshot_or_a_missing_journal_is_refused(void **state)

@@ -25,7 +25,7 @@
 #define T0 1700000000000LL
 
 struct fixture {
-    char path[64];
+    char path[64], real_path[64];
     const struct store_io *io; /* NULL: the real one */
     struct world world;        /* with that disk */
     struct datadir *dd;
@@ -35,6 +35,7 @@ struct fixture {
     struct uuid topic_id;
     int64_t now_ms;
     int32_t epoch; /* leader epoch of what is appended */
+    int64_t seed;  /* simtest.h: the one that runs; -1 none */
 };
 
 static inline int fixture_setup(void **state)
@@ -52,6 +53,7 @@ static inline int fixture_setup(void **state)
         .delete_policy = true,
         .producer_expiry_ms = 86400000,
     };
+    f->seed = -1;
     memset(f->topic_id.b, 7, sizeof f->topic_id.b);
     f->now_ms = T0;
     *state = f;
@@ -107,6 +109,8 @@ static inline int fixture_teardown(void **state)
 {
     struct fixture *f = *state;
 
+    if (f->seed >= 0) /* the test did not come to its end */
+        print_message("seed %lld\n", (long long)f->seed);
     if (f->l != NULL)
         plog_close(f->l, false, 0);
     datadir_close(f->dd, false);
@@ -217,12 +221,13 @@ static inline void file_path(const struct fixture *f, const char *file, char ret
     snprintf(ret, PATH_MAX, "%s/orders-0/%s", f->path, file);
 }
 
-static inline int64_t file_size(const struct fixture *f, const char *file)
+static inline int64_t file_size(struct fixture *f, const char *file)
 {
+    const struct store_io *io = world_of(f)->io;
     char path[PATH_MAX];
-    struct stat st;
+    struct io_stat st;
     file_path(f, file, path);
-    return stat(path, &st) < 0 ? -1 : (int64_t)st.st_size;
+    return io->statat(io, AT_FDCWD, path, 0, &st) < 0 ? -1 : st.size;
 }
 
 /* Writes n bytes at `at` (-1: the end) of a file of the partition. */
@@ -245,7 +250,7 @@ static inline void file_cut(const struct fixture *f, const char *file, int64_t s
     assert_int_equal(truncate(path, size), 0);
 }
 
-static inline void file_zero(const struct fixture *f, const char *file)
+static inline void file_zero(struct fixture *f, const char *file)
 {
     int64_t n = file_size(f, file);
     assert_true(n >= 0);
@@ -261,21 +266,29 @@ static inline void file_remove(const struct fixture *f, const char *file)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Number of files of the partition whose names end so. */
-static inline int count_files(const struct fixture *f, const char *suffix)
+struct counting {
+    const char *suffix;
+    int n;
+};
+
+static inline int count_if_ends_so(void *arg, const char *name, enum io_kind kind)
 {
+    struct counting *c = arg;
+    size_t len = strlen(name), tail = strlen(c->suffix);
+    (void)kind;
+    c->n += len > tail && strcmp(name + len - tail, c->suffix) == 0;
+    return 0;
+}
+
+/* Number of files of the partition whose names end so. */
+static inline int count_files(struct fixture *f, const char *suffix)
+{
+    const struct store_io *io = world_of(f)->io;
+    struct counting c = { .suffix = suffix };
     char path[PATH_MAX];
     file_path(f, ".", path);
-    DIR *d = opendir(path);
-    const struct dirent *de;
-    int n = 0;
-    assert_non_null(d);
-    while ((de = readdir(d)) != NULL) {
-        size_t len = strlen(de->d_name), tail = strlen(suffix);
-        n += len > tail && strcmp(de->d_name + len - tail, suffix) == 0;
-    }
-    closedir(d);
-    return n;
+    assert_int_equal(io->list(io, AT_FDCWD, path, count_if_ends_so, &c), 0);
+    return c.n;
 }
 
 #define SEG0 "00000000000000000000"

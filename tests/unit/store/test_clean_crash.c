@@ -7,12 +7,11 @@
  */
 #include "cleantest.h"
 
-#include "faultyio.h"
-#include "lib/base/clock.h"
+#include "simtest.h"
 #include "lib/store/clean_int.h"
 
 #define KEYS      5
-#define PUTS_MAX  64
+#define PUTS_MAX  128
 #define RETENTION 1000
 
 struct life {
@@ -100,15 +99,6 @@ static int open_noting(struct fixture *f)
     return plog_open(f->dd, "orders", 0, &f->topic_id, &f->cfg, f->now_ms, &f->l, &f->rec) < 0 ? -1 : 0;
 }
 
-static void drop(struct fixture *f)
-{
-    if (f->l != NULL)
-        plog_close(f->l, false, 0);
-    datadir_close(f->dd, false);
-    f->l = NULL;
-    f->dd = NULL;
-}
-
 /* Until the cleaning starts nothing is to be swept: test_crash.c does that. */
 static void before(struct fixture *f, struct life *g)
 {
@@ -187,10 +177,8 @@ static void check_keys(struct fixture *f)
 
 static void check_after(struct fixture *f, struct life *g)
 {
-    const struct store_io *io = f->io;
     int64_t text;
 
-    f->io = NULL;
     must_open(f);
     struct plog_ends e = ends_of(f);
     assert_true(e.end_offset >= g->flushed && e.end_offset <= g->appended + 1);
@@ -209,105 +197,134 @@ static void check_after(struct fixture *f, struct life *g)
         assert_int_equal(a.base_offset, e.end_offset - 1);
     }
     struct life more = *g;
-    more.appended = e.end_offset;
+    assert_int_equal(plog_text_of_offset(f->l, e.end_offset, &more.text[e.end_offset]), 0);
+    more.appended = more.flushed = e.end_offset; /* a start says that all of it is on the disk */
     more.first_dirty = 0;
-    f->now_ms = clock_wall_ms() + 1000;
+    f->now_ms += 100 * RETENTION;
     assert_int_equal(put_some(f, &more, 1), 0);
     assert_int_equal(clean_noting(f, &more), 0);
     check_keys(f);
     check_text(f);
     drop(f);
-    f->io = io;
+    *g = more;
 }
 
-static void wipe(struct fixture *f)
+/* What goes wrong at call `at` of the life: SWEEP_STOP + enum stop, or an error, no room, no descriptors. */
+enum sweep { SWEEP_ERROR, SWEEP_FULL, SWEEP_OPENS, SWEEP_STOP };
+
+static void disturb(struct simdisk *d, int how, int64_t at)
 {
-    assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
-    assert_int_equal(mkdir(f->path, 0755), 0);
+    struct simdisk_fault f = { .ops = DISK_CHANGES, .at = at, .n = 1, .eno = EIO };
+
+    if (how >= SWEEP_STOP) {
+        simdisk_stop_in(d, at);
+        return;
+    }
+    if (how == SWEEP_FULL)
+        f = (struct simdisk_fault){
+            .ops = DISK_GROWS,
+            .at = at,
+            .n = 4,
+            .eno = ENOSPC,
+            .part = true,
+        };
+    if (how == SWEEP_OPENS)
+        f = (struct simdisk_fault){ .ops = DISK_OPENS, .at = at, .n = 3, .eno = EMFILE };
+    simdisk_plan(d, &f, 1);
 }
 
-enum stop { STOP_KILL, STOP_CUT, STOP_TORN, STOP_ERROR, STOP_FULL, STOP_OPENS };
+static bool was_disturbed(struct simdisk *d, int how)
+{
+    return how >= SWEEP_STOP ? simdisk_stopped(d) : simdisk_plan_was_hit(d);
+}
 
-static int64_t sweep(struct fixture *f, enum stop how, int64_t stride)
+/* After the first look, which cleans again, the disk is cut off once more. */
+static int64_t sweep(struct fixture *f, int how, int64_t stride)
 {
     struct life g;
     bool hit = true;
     int64_t at;
 
     for (at = 0; hit; at += stride) {
-        struct faulty *io = faulty_new(f->path);
-        f->io = faulty_io(io);
+        struct simdisk *d = disk_new(f, (uint64_t)(at * 100 + how));
         before(f, &g);
-        if (how == STOP_ERROR)
-            faulty_arm(io, FAULT_ERROR, at, EIO, 0);
-        else if (how == STOP_FULL)
-            faulty_arm(io, FAULT_ERROR, at, ENOSPC, 3);
-        else if (how == STOP_OPENS)
-            faulty_arm(io, FAULT_OPEN, at, EMFILE, 2);
-        else
-            faulty_arm(io, FAULT_STOP, at, 0, 0);
+        disturb(d, how, at);
         life(f, &g);
-        hit = faulty_hit(io);
-        if (how == STOP_OPENS && f->dd != NULL)
+        hit = was_disturbed(d, how);
+        simdisk_plan(d, NULL, 0);
+        if (how == SWEEP_OPENS && f->dd != NULL)
             assert_false(datadir_failed(f->dd));
         drop(f);
-        if (how == STOP_CUT || how == STOP_ERROR)
-            faulty_power_cut(io, CUT_SYNCED_ONLY, 0);
-        else if (how == STOP_TORN)
-            faulty_power_cut(io, CUT_TORN, (uint32_t)at);
+        if (how >= SWEEP_STOP)
+            end_life(d, how - SWEEP_STOP);
+        else if (how == SWEEP_ERROR)
+            simdisk_power_cut(d, SIMDISK_CUT_NONE);
         check_after(f, &g);
-        f->io = NULL;
-        faulty_free(io);
-        wipe(f);
+        simdisk_power_cut_any(d);
+        check_after(f, &g);
+        disk_free(f, d);
     }
     return at;
 }
 
 static void killed_at_any_call_of_a_pass_nothing_is_lost(void **state)
 {
-    assert_true(sweep(*state, STOP_KILL, 1) > 150);
+    assert_true(sweep(*state, SWEEP_STOP + STOP_KILL, 1) > 150);
 }
 
 static void with_only_synced_bytes_left_nothing_is_lost(void **state)
 {
-    sweep(*state, STOP_CUT, 1);
+    sweep(*state, SWEEP_STOP + STOP_CUT + SIMDISK_CUT_NONE, 1);
 }
 
 static void with_a_torn_rest_nothing_is_lost(void **state)
 {
-    sweep(*state, STOP_TORN, 2);
+    for (int cut = SIMDISK_CUT_IN_ORDER; cut < SIMDISK_CUTS; cut++)
+        sweep(*state, SWEEP_STOP + STOP_CUT + cut, 1);
 }
 
 static void an_error_of_the_disk_loses_nothing(void **state)
 {
-    sweep(*state, STOP_ERROR, 2);
+    sweep(*state, SWEEP_ERROR, 1);
 }
 
 static void a_full_disk_only_puts_cleaning_off(void **state)
 {
-    sweep(*state, STOP_FULL, 2);
+    sweep(*state, SWEEP_FULL, 1);
 }
 
 static void a_shortage_of_descriptors_only_puts_cleaning_off(void **state)
 {
-    assert_true(sweep(*state, STOP_OPENS, 1) > 20);
+    assert_true(sweep(*state, SWEEP_OPENS, 1) > 20);
 }
 
-static int setup(void **state)
+/* Often while it starts, when it finishes an exchange that was under way. */
+static void many_lives(struct fixture *f, uint64_t seed)
 {
-    int rc = fixture_setup(state);
-    struct fixture *f = *state;
-    char path[] = "/dev/shm/store-test-XXXXXX";
+    struct rnd r = rnd_of(seed, RND_CUT, 0);
+    struct simdisk *d = disk_new(f, seed);
+    struct life g;
 
-    if (rc == 0 && mkdtemp(path) != NULL) {
-        rmdir(f->path);
-        snprintf(f->path, sizeof f->path, "%s", path);
+    before(f, &g);
+    for (int n = 2 + (int)rnd_below(&r, 3); n > 0; n--) {
+        simdisk_stop_in(d, rnd_one_in(&r, 2) ? rnd_range(&r, 0, 25) : rnd_range(&r, 0, 300));
+        if (f->l != NULL || open_noting(f) == 0)
+            life(f, &g);
+        drop(f);
+        simdisk_stop_in(d, -1);
+        end_life(d, (int)rnd_below(&r, STOP_CUT + SIMDISK_CUTS));
+        if (rnd_one_in(&r, 2))
+            check_after(f, &g);
+        g.appended = MAX(g.appended, g.flushed);
     }
-    return rc;
+    check_after(f, &g);
+    disk_free(f, d);
 }
 
-#undef T
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, fixture_teardown)
+static void stopped_again_and_again_nothing_is_lost(void **state)
+{
+    each_seed(*state, 400, many_lives);
+}
 
 int main(void)
 {
@@ -315,6 +332,7 @@ int main(void)
         T(killed_at_any_call_of_a_pass_nothing_is_lost),
         T(with_only_synced_bytes_left_nothing_is_lost),
         T(with_a_torn_rest_nothing_is_lost),
+        T(stopped_again_and_again_nothing_is_lost),
         T(an_error_of_the_disk_loses_nothing),
         T(a_full_disk_only_puts_cleaning_off),
         T(a_shortage_of_descriptors_only_puts_cleaning_off),

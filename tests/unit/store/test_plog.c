@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A log in daily use: append, read, flush, roll, close and open again. */
-#include "storetest.h"
-
-#include "faultyio.h"
+#include "simtest.h"
 
 static void a_new_log_is_empty_and_durable(void **state)
 {
@@ -164,24 +162,22 @@ static void a_failed_flush_fails_the_directory_for_good(void **state)
 static void a_full_disk_keeps_nothing_of_a_batch(void **state)
 {
     struct fixture *f = *state;
-    struct faulty *io = faulty_new(f->path);
+    struct simdisk *d = disk_new(f, 1);
 
-    f->io = faulty_io(io);
     must_open(f);
     append_n(f, 1, 100);
     int64_t size = file_size(f, SEG0 ".log");
-    faulty_arm(io, FAULT_ERROR, 0, ENOSPC, 0);
-    assert_int_equal(append_n(f, 1, 3000).err, KERR_KAFKA_STORAGE_ERROR);
-    assert_true(faulty_hit(io));
+    simdisk_set_capacity(d, simdisk_used(d));
+    assert_int_equal(append_n(f, 1, 5000).err, KERR_KAFKA_STORAGE_ERROR);
     assert_int_equal(file_size(f, SEG0 ".log"), size);
     assert_false(datadir_failed(f->dd));
     assert_int_equal(append_n(f, 1, 100).base_offset, 1);
     assert_int_equal(file_size(f, SEG0 ".log"), 2 * size);
-    shut(f, false);
-    faulty_free(io);
-    f->io = NULL;
-    must_open(f);
+    simdisk_set_capacity(d, 0);
+    reopen(f, false);
     assert_int_equal(check_log(f), 2);
+    drop(f);
+    disk_free(f, d);
 }
 
 static void the_same_partition_name_with_another_topic_id_is_refused(void **state)

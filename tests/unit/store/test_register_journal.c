@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The registers' files on a disk that fails or stops at every single call: what was acknowledged is there at the next
- * start, what was refused is not or wholly, and a start never refuses what this program itself has left.
+ * start, and so is what a start has shown; what was refused is not or wholly, and a start never refuses what this program
+ * itself has left.
  */
-#include "storetest.h"
+#include "simtest.h"
 
-#include "faultyio.h"
 #include "lib/base/log.h"
 #include "lib/store/register_journal.h"
 
@@ -101,43 +101,39 @@ static void change(struct register_journal *j, struct model *m, struct promise *
     register_journal_compact_if_due(j, model_each, m);
 }
 
-/* Two lives: the first ends by a kill, the second by a clean stop. */
-static void run(struct fixture *f, struct promise *p)
+static void live(struct fixture *f, struct promise *p, int from, int to, bool clean)
 {
     struct register_journal j;
     struct model m;
     char err[512];
 
-    for (int life = 0; life < 2; life++) {
-        if (open_journal(f, &j, &m, err) < 0)
-            return;
-        for (int i = life * CHANGES / 2; i < (life + 1) * CHANGES / 2 && j.failed == 0; i++)
-            change(&j, &m, p, i);
-        bool well = j.failed == 0;
-        if (well)
-            datadir_set_clean_note(f->dd, j.sequence);
-        register_journal_close(&j);
-        datadir_close(f->dd, life == 1 && well);
-        f->dd = NULL;
-    }
+    if (open_journal(f, &j, &m, err) < 0)
+        return;
+    for (int i = from; i < to && j.failed == 0; i++)
+        change(&j, &m, p, i);
+    bool well = j.failed == 0;
+    if (well)
+        datadir_set_clean_note(f->dd, j.sequence);
+    register_journal_close(&j);
+    datadir_close(f->dd, clean && well);
+    f->dd = NULL;
 }
 
-static int no_sync(const struct store_io *io, int fd)
+/* Two lives: the first ends by a kill, the second by a clean stop. */
+static void run(struct fixture *f, struct promise *p)
 {
-    (void)io, (void)fd;
-    return 0;
+    live(f, p, 0, CHANGES / 2, false);
+    live(f, p, CHANGES / 2, CHANGES, true);
 }
 
-static void check(struct fixture *f, const struct promise *p, const char *what, int64_t at)
+/* What is there now stays. */
+static void check(struct fixture *f, struct promise *p, const char *what, int64_t at)
 {
     struct register_journal j;
     struct model m;
     char err[512] = "";
     int last = -1;
 
-    struct store_io io = store_io_real;
-    io.fsync = io.fdatasync = no_sync; /* no power cut follows */
-    f->io = &io;
     int rc = open_journal(f, &j, &m, err);
     if (rc < 0)
         fail_msg("%s at call %lld: the next start refuses: %s", what, (long long)at, err);
@@ -147,91 +143,113 @@ static void check(struct fixture *f, const struct promise *p, const char *what, 
         if (p->refused[i] && m.there[i])
             fail_msg("%s at call %lld: refused change %d is there", what, (long long)at, i);
         last = m.there[i] ? i : last;
+        p->acknowledged[i] = m.there[i];
+        p->refused[i] = !m.there[i];
     }
     if (m.k != last)
         fail_msg("%s at call %lld: half of change %d is there", what, (long long)at, last);
     register_journal_close(&j);
     datadir_close(f->dd, false);
     f->dd = NULL;
-    f->io = NULL;
 }
 
-static void fresh(struct fixture *f)
+/* fault NULL: everything ends at that call, and then `how`. */
+static void sweep(struct fixture *f, const struct simdisk_fault *fault, int how, const char *what)
 {
-    fs_remove_tree(AT_FDCWD, f->path);
-    assert_int_equal(mkdir(f->path, 0755), 0);
-}
+    bool hit = true;
+    int64_t at;
 
-static int64_t count_calls(struct fixture *f)
-{
-    struct faulty *faulty = faulty_new(f->path);
-    struct promise p = { 0 };
-
-    f->io = faulty_io(faulty);
-    run(f, &p);
-    int64_t calls = faulty_calls(faulty);
-    for (int i = 0; i < CHANGES; i++)
-        assert_true(p.acknowledged[i]);
-    assert_int_equal(access(f->path, F_OK), 0);
-    faulty_free(faulty);
-    check(f, &p, "nothing", 0);
-    return calls;
-}
-
-/* every: each call is tried where it is 1. */
-static void sweep(struct fixture *f, enum fault_kind kind, int eno, int64_t repeat, const char *what)
-{
-    int64_t calls = count_calls(f);
-
-    assert_true(calls > 90);
-    for (int64_t at = 0; at < calls; at++) {
+    log_set_level(LOG_LEVEL_ERROR);
+    for (at = 0; hit; at++) {
+        struct simdisk *d = disk_new(f, (uint64_t)(at * 100 + how));
         struct promise p = { 0 };
-        fresh(f);
-        struct faulty *faulty = faulty_new(f->path);
-        f->io = faulty_io(faulty);
-        faulty_arm(faulty, kind, at, eno, repeat);
+        if (fault != NULL) {
+            struct simdisk_fault here = *fault;
+            here.at = at;
+            simdisk_plan(d, &here, 1);
+        } else {
+            simdisk_stop_in(d, at);
+        }
         run(f, &p);
-        if (kind == FAULT_STOP)
-            faulty_power_cut(faulty, at % 2 == 0 ? CUT_SYNCED_ONLY : CUT_TORN, (uint32_t)at);
-        faulty_free(faulty);
+        hit = fault != NULL ? simdisk_plan_was_hit(d) : simdisk_stopped(d);
+        simdisk_plan(d, NULL, 0);
+        if (fault == NULL || at % 2 == 0)
+            end_life(d, how);
         check(f, &p, what, at);
+        simdisk_power_cut_any(d);
+        check(f, &p, what, at);
+        disk_free(f, d);
     }
-    fresh(f);
+    assert_true(at > 90);
 }
 
 static void every_call_fails_once(void **state)
 {
-    log_set_level(LOG_LEVEL_ERROR);
-    sweep(*state, FAULT_ERROR, EIO, 0, "EIO");
+    const struct simdisk_fault f = { .ops = DISK_CHANGES, .n = 1, .eno = EIO, .part = true };
+    sweep(*state, &f, STOP_CUT + SIMDISK_CUT_NONE, "EIO");
 }
 
 static void every_call_finds_the_disk_full(void **state)
 {
-    log_set_level(LOG_LEVEL_ERROR);
-    sweep(*state, FAULT_ERROR, ENOSPC, 2, "ENOSPC");
+    const struct simdisk_fault f = {
+        .ops = DISK_GROWS | 1u << SIMDISK_RENAME,
+        .n = 3,
+        .eno = ENOSPC,
+        .part = true,
+    };
+    sweep(*state, &f, STOP_CUT + SIMDISK_CUT_NONE, "ENOSPC");
 }
 
 static void every_call_finds_no_descriptor(void **state)
 {
-    log_set_level(LOG_LEVEL_ERROR);
-    sweep(*state, FAULT_ERROR, EMFILE, 0, "EMFILE");
+    const struct simdisk_fault f = { .ops = DISK_OPENS | DISK_CHANGES, .n = 1, .eno = EMFILE };
+    sweep(*state, &f, STOP_CUT + SIMDISK_CUT_NONE, "EMFILE");
+}
+
+static void the_process_ends_at_every_call(void **state)
+{
+    sweep(*state, NULL, STOP_KILL, "kill");
 }
 
 static void the_power_goes_at_every_call(void **state)
 {
+    sweep(*state, NULL, STOP_CUT + SIMDISK_CUT_NONE, "power cut");
+    sweep(*state, NULL, STOP_CUT + SIMDISK_CUT_IN_ORDER, "power cut in order");
+    sweep(*state, NULL, STOP_CUT + SIMDISK_CUT_SECTORS, "power cut by sectors");
+}
+
+static void many_lives(struct fixture *f, uint64_t seed)
+{
+    struct rnd r = rnd_of(seed, RND_CUT, 0);
+    struct simdisk *d = disk_new(f, seed);
+    struct promise p = { 0 };
+
+    for (int from = 0; from < CHANGES; from += 10) {
+        simdisk_stop_in(d, rnd_one_in(&r, 3) ? rnd_range(&r, 0, 10) : rnd_range(&r, 0, 80));
+        live(f, &p, from, from + 10, rnd_one_in(&r, 2));
+        end_life(d, (int)rnd_below(&r, STOP_CUT + SIMDISK_CUTS));
+        if (rnd_one_in(&r, 2))
+            check(f, &p, "life", from);
+    }
+    check(f, &p, "life", CHANGES);
+    disk_free(f, d);
+}
+
+static void stopped_again_and_again_nothing_is_lost(void **state)
+{
     log_set_level(LOG_LEVEL_ERROR);
-    sweep(*state, FAULT_STOP, 0, 0, "power cut");
+    each_seed(*state, 60, many_lives);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_call_fails_once, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(every_call_finds_the_disk_full, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(every_call_finds_no_descriptor, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(the_power_goes_at_every_call, fixture_setup, fixture_teardown),
+        T(every_call_fails_once),
+        T(every_call_finds_the_disk_full),
+        T(every_call_finds_no_descriptor),
+        T(the_process_ends_at_every_call),
+        T(the_power_goes_at_every_call),
+        T(stopped_again_and_again_nothing_is_lost),
     };
-    if (chdir("/dev/shm") < 0) /* some gigabytes are written; a disk would do, and take a minute */
-        log_warn("no /dev/shm");
     return RUN(tests);
 }

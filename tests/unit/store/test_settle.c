@@ -3,28 +3,16 @@
  * What a start makes of claims and files that contradict each other: settled once, with a line, and nothing that was
  * acknowledged since is touched by the next start.
  */
-#include "storetest.h"
+#include "simtest.h"
 
-#include "faultyio.h"
 #include "lib/base/crc32c.h"
 #include "lib/store/metafiles.h"
 
-static void kill_log(struct fixture *f)
-{
-    plog_close(f->l, false, 0);
-    datadir_close(f->dd, false);
-    f->l = NULL;
-    f->dd = NULL;
-}
-
 /* As a power cut leaves it, with only what was synced. */
-static void cut_power(struct fixture *f, struct faulty **io)
+static void cut_power(struct fixture *f, struct simdisk *d)
 {
-    kill_log(f);
-    faulty_power_cut(*io, CUT_SYNCED_ONLY, 1);
-    faulty_free(*io);
-    *io = faulty_new(f->path);
-    f->io = faulty_io(*io);
+    drop(f);
+    simdisk_power_cut(d, SIMDISK_CUT_NONE);
 }
 
 /* A checkpoint that knows of producers above the flush point would tell of batches that a power cut took. */
@@ -33,10 +21,9 @@ static void a_checkpoint_claims_no_producer_above_the_flush_point(void **state)
     struct fixture *f = *state;
 
     for (int busy = 0; busy < 2; busy++) { /* busy: there are producers when the checkpoint is written */
-        struct faulty *io = faulty_new(f->path);
+        struct simdisk *d = disk_new(f, (uint64_t)busy);
         struct batch_spec other = { .n = 1, .value_bytes = 100, .producer_id = 5 };
         struct batch_spec spec = { .n = 1, .value_bytes = 100, .producer_id = 9 };
-        f->io = faulty_io(io);
         must_open(f);
         for (int i = 0; i < 10; i++)
             append_n(f, 1, 100);
@@ -50,7 +37,7 @@ static void a_checkpoint_claims_no_producer_above_the_flush_point(void **state)
         }
         assert_int_equal(plog_checkpoint(f->l, 10, true), 0);
         assert_int_equal(count_files(f, ".producers"), 0);
-        cut_power(f, &io);
+        cut_power(f, d);
         must_open(f);
         assert_int_equal(ends_of(f).end_offset, 10);
         for (int i = 0; i < 3; i++) {
@@ -60,16 +47,13 @@ static void a_checkpoint_claims_no_producer_above_the_flush_point(void **state)
         for (int i = 0; i < 7; i++)
             append_n(f, 1, 100);
         assert_int_equal(flush(f), 0);
-        kill_log(f);
+        drop(f);
         must_open(f);
         struct plog_appended a = append_spec(f, &spec);
         assert_true(a.duplicate);
         assert_int_equal(a.base_offset, 12);
-        kill_log(f);
-        f->io = NULL;
-        faulty_free(io);
-        assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
-        assert_int_equal(mkdir(f->path, 0755), 0);
+        drop(f);
+        disk_free(f, d);
     }
     must_open(f);
 }

@@ -4,8 +4,7 @@
  * checkpoints, reads, times, retention, deletion. What could not be done is an error; the log directory is not given
  * up, what was appended is there, and all can be done afterwards.
  */
-#include "faultyio.h"
-#include "storetest.h"
+#include "simtest.h"
 
 enum { ROUNDS = 12, RECORD_BYTES = 700 };
 
@@ -67,17 +66,14 @@ static void no_open_that_fails_costs_more_than_its_own_work(void **state)
 
     f->cfg.segment_bytes = 3000;
     for (int at = 0; hit; at++) {
-        assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
-        assert_int_equal(mkdir(f->path, 0755), 0);
-        struct faulty *io = faulty_new(f->path);
+        struct simdisk *d = disk_new(f, (uint64_t)at);
         struct outcome o = { 0 };
-        f->io = faulty_io(io);
         must_open(f);
         append_one(f, &o);
-        faulty_arm(io, FAULT_OPEN, at, EMFILE, 2);
+        disk_fails(d, DISK_OPENS, EMFILE, at, 3);
         work(f, &o);
-        hit = faulty_hit(io);
-        faulty_arm(io, FAULT_NONE, 0, 0, 0);
+        hit = simdisk_plan_was_hit(d);
+        simdisk_plan(d, NULL, 0);
         assert_false(datadir_failed(f->dd));
         assert_int_equal(ends_of(f).end_offset, o.appended);
         with_failures += o.failed > 0;
@@ -90,13 +86,11 @@ static void no_open_that_fails_costs_more_than_its_own_work(void **state)
         struct plog_ends e = ends_of(f);
         assert_int_equal(e.flushed_offset, e.end_offset);
         assert_int_equal(check_log(f), e.end_offset);
-        shut(f, false);
-        faulty_free(io);
-        f->io = NULL;
-        must_open(f);
+        reopen(f, false);
         assert_int_equal(ends_of(f).end_offset, after.appended);
         assert_int_equal(check_log(f), after.appended);
         shut(f, true);
+        disk_free(f, d);
     }
     assert_true(with_failures > 3);
     must_open(f);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cutting the end of a log (S11) when its index lies, when the log is damaged, and when the disk refuses. */
-#include "storetest.h"
-
-#include "faultyio.h"
+#include "simtest.h"
 
 static void fill(struct fixture *f, int n)
 {
@@ -93,8 +91,7 @@ static void sweep(struct fixture *f, int eno, bool opens)
     int refused = 0, whole = 0;
 
     for (int at = 0; hit; at++) {
-        struct faulty *io = faulty_new(f->path);
-        f->io = faulty_io(io);
+        struct simdisk *d = disk_new(f, (uint64_t)at);
         f->epoch = 0;
         fill(f, 60);
         f->epoch = 1;
@@ -102,10 +99,10 @@ static void sweep(struct fixture *f, int eno, bool opens)
         for (int i = 0; i < 30; i++)
             append_n(f, 1, 500);
         assert_int_equal(flush(f), 0);
-        faulty_arm(io, opens ? FAULT_OPEN : FAULT_ERROR, at, eno, 1000);
+        disk_fails(d, opens ? DISK_OPENS : DISK_GROWS, eno, at, 1000);
         int rc = plog_truncate(f->l, 20);
-        hit = faulty_hit(io);
-        faulty_arm(io, FAULT_NONE, 0, 0, 0);
+        hit = simdisk_plan_was_hit(d);
+        simdisk_plan(d, NULL, 0);
         assert_false(datadir_failed(f->dd));
         assert_int_equal(ends_of(f).end_offset, rc == 0 ? 20 : 90);
         int64_t end = ends_of(f).end_offset;
@@ -114,9 +111,7 @@ static void sweep(struct fixture *f, int eno, bool opens)
             whole += rc != 0;
             assert_int_equal(a.base_offset, end);
             assert_int_equal(flush(f), 0);
-            plog_close(f->l, false, 0);
-            datadir_close(f->dd, false);
-            f->l = NULL;
+            drop(f);
             must_open(f);
             assert_string_equal(f->rec.note, "");
             assert_int_equal(check_log(f), end + 1);
@@ -128,18 +123,13 @@ static void sweep(struct fixture *f, int eno, bool opens)
         assert_int_equal(ends_of(f).end_offset, 15);
         assert_int_equal(append_n(f, 1, 500).base_offset, 15);
         assert_int_equal(flush(f), 0);
-        plog_close(f->l, false, 0);
-        datadir_close(f->dd, false);
-        f->l = NULL;
-        f->dd = NULL;
-        f->io = NULL;
+        drop(f);
+        simdisk_power_cut_any(d);
         must_open(f);
         assert_string_equal(f->rec.note, "");
         assert_int_equal(check_log(f), 16);
-        shut(f, false);
-        faulty_free(io);
-        assert_int_equal(fs_remove_tree(AT_FDCWD, f->path), 0);
-        assert_int_equal(mkdir(f->path, 0755), 0);
+        drop(f);
+        disk_free(f, d);
     }
     assert_true(whole > 0);
     assert_true(eno == ENOSPC || refused > 0);
