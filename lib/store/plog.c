@@ -146,7 +146,8 @@ static void plog_free(struct plog *l)
     free(l);
 }
 
-/* A new directory and its parent's entry are durable before anything is in it (S5). */
+/* A new directory and its parent's entry are durable before anything is in it (S5), also when an earlier start made the
+ * directory and was killed before it could sync that. */
 static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret_made)
 {
     struct uuid found;
@@ -155,14 +156,11 @@ static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret
     *ret_made = rc == 0;
     if (rc < 0 && rc != -EEXIST)
         return rc;
-    if (rc == 0) {
-        rc = io_sync_dir(l->io, l->dirfd, ".");
-        if (rc < 0)
-            return rc;
-    }
     rc = partition_metadata_read(l->io, l->dirfd, l->name, &found);
-    if (rc == -ENOENT || rc == -EBADMSG) /* who asks for it knows whose it is */
-        return partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
+    if (rc == -ENOENT || rc == -EBADMSG) { /* who asks for it knows whose it is */
+        rc = io_sync_dir(l->io, l->dirfd, ".");
+        return rc < 0 ? rc : partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
+    }
     if (rc < 0)
         return rc;
     return uuid_eq(&found, topic_id) ? 0 : -ESTALE;

@@ -67,3 +67,7 @@ UNIT_TESTS += %D%/test_producers
 %C%_test_producers_SOURCES = %D%/test_producers.c
 %C%_test_producers_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_producers_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+UNIT_TESTS += %D%/test_names
+%C%_test_names_SOURCES = %D%/test_names.c
+%C%_test_names_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_names_LDADD = tests/sim/libsimdisk.a $(LIBS_STORE) $(CMOCKA_LIBS)
