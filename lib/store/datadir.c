@@ -176,7 +176,8 @@ static int settle_identity(struct datadir *dd, const struct datadir_identity *id
         uuid_random(dd->world->random, &m->directory_id);
         change = true;
     }
-    int rc = known ? 0 : sync_path(dd->io, dd->path);
+    /* What a start that was killed has left may be in memory only; where the file is, the path has been synced. */
+    int rc = known ? io_sync_dir(dd->io, dd->fd, ".") : sync_path(dd->io, dd->path);
     return rc == 0 && change ? write_meta(dd) : rc;
 }
 
