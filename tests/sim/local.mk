@@ -7,3 +7,31 @@ UNIT_TESTS += %D%/test_simdisk
 %C%_test_simdisk_SOURCES = %D%/test_simdisk.c
 %C%_test_simdisk_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_simdisk_LDADD = %D%/libsimdisk.a $(LIBS_STORE) $(CMOCKA_LIBS)
+
+# Time, fibers, clocks and network of simulated processes. A fiber gives way where a thread would block, so that what is linked
+# with them has the functions of pthreads that block wrapped (fiber.c).
+check_LIBRARIES += %D%/libsim.a
+%C%_libsim_a_SOURCES = %D%/fiber.c %D%/fiber.h %D%/sim.c %D%/sim.h %D%/simclock.c %D%/simclock.h %D%/simexec.c %D%/simexec.h \
+	%D%/simnet.c %D%/simnet.h %D%/simnet_int.h %D%/simnic.c
+SIM_WRAP = -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock \
+	-Wl,--wrap=pthread_rwlock_rdlock,--wrap=pthread_rwlock_wrlock,--wrap=pthread_rwlock_unlock
+
+UNIT_TESTS += %D%/test_simnet
+%C%_test_simnet_SOURCES = %D%/test_simnet.c
+%C%_test_simnet_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_simnet_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
+%C%_test_simnet_LDADD = %D%/libsim.a $(LIBS_LOOP) $(CMOCKA_LIBS)
+
+# The simulator: a whole broker with raw clients. `make check` runs a few seeds (tests/sim/seeds.sh), `make check-sim` 20,000.
+check_PROGRAMS += %D%/sim
+%C%_sim_SOURCES = %D%/batches.c %D%/batches.h %D%/client.c %D%/client.h %D%/client_admin.c %D%/client_fetch.c %D%/client_group.c \
+	%D%/client_produce.c %D%/client_rude.c %D%/diskread.c %D%/diskread.h %D%/main.c %D%/marks.c %D%/marks.h %D%/plan.c %D%/plan.h \
+	%D%/play.c %D%/play.h %D%/simbroker.c %D%/simbroker.h %D%/simhost.c %D%/simhost.h %D%/truth.c %D%/truth.h
+%C%_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_sim_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
+%C%_sim_LDADD = %D%/libsim.a %D%/libsimdisk.a $(LIBS_KLOGD)
+TESTS += %D%/seeds.sh
+EXTRA_DIST += %D%/seeds.sh
+check-sim: %D%/sim
+	%D%/sim --seeds 1..20000 --jobs $$(nproc)
+.PHONY: check-sim

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A reader of logs on a simulated disk; see diskread.h. */
+#include "tests/sim/diskread.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "tests/sim/simdisk_int.h"
+
+bool diskread_find(struct simdisk *d, int n_dirs, const char *topic, int partition, bool durable, char *ret, size_t ret_size)
+{
+    int err;
+    for (int i = 0; i < n_dirs; i++) {
+        snprintf(ret, ret_size, "/data%d/%s-%d", i, topic, partition);
+        const struct inode *dir = names_find(d->root, ret, durable, &err);
+        if (dir != NULL && dir->is_dir)
+            return true;
+    }
+    return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* NNN, 20 digits, and the suffix. */
+static bool is_number(const char *name, const char *suffix, int64_t *ret)
+{
+    *ret = 0;
+    for (int i = 0; i < 20; i++) {
+        if (name[i] < '0' || name[i] > '9')
+            return false;
+        *ret = *ret * 10 + (name[i] - '0');
+    }
+    return strcmp(name + 20, suffix) == 0;
+}
+
+/* The numbers of the files NNN.suffix, ascending. */
+static int64_t *numbers(struct simdisk *d, const char *dir, bool durable, const char *suffix, size_t *ret_n)
+{
+    int err;
+    const struct inode *i = names_find(d->root, dir, durable, &err);
+    int64_t *all = NULL, number;
+    struct entry *e, *next;
+    *ret_n = 0;
+    if (i == NULL)
+        return NULL;
+    struct entry *names = durable ? i->durable : i->now;
+    HASH_ITER (hh, names, e, next) {
+        if (!is_number(e->name, suffix, &number))
+            continue;
+        all = xreallocarray(all, *ret_n + 1, sizeof *all);
+        all[(*ret_n)++] = number;
+    }
+    if (*ret_n > 0)
+        qsort(all, *ret_n, sizeof *all, by_number);
+    return all;
+}
+
+int64_t diskread_start(struct simdisk *d, const char *dir)
+{
+    size_t n;
+    int64_t *all = numbers(d, dir, false, ".start", &n);
+    int64_t start = n > 0 ? all[n - 1] : -1;
+    free(all);
+    return start;
+}
+
+static bool is_zero(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != 0)
+            return false;
+    return true;
+}
+
+/* One file. *ret_next: the offset behind its last batch. */
+static const char *read_segment(const uint8_t *p, size_t n, diskread_fn *batch, void *arg, int64_t *ret_next, bool *ret_stop)
+{
+    while (n > 0 && !is_zero(p, MIN(n, (size_t)SIM_BATCH_HEAD))) {
+        struct sim_batch_head h;
+        const char *wrong = sim_batch_head(p, n, &h);
+        if (wrong != NULL)
+            return wrong;
+        if (h.base_offset < *ret_next)
+            return "its offset is not behind the one before";
+        *ret_next = h.base_offset + h.last_offset_delta + 1;
+        if (!batch(arg, p, &h)) {
+            *ret_stop = true;
+            return NULL;
+        }
+        p += h.size;
+        n -= (size_t)h.size;
+    }
+    return NULL;
+}
+
+const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64_t from, diskread_fn *batch, void *arg,
+                         int64_t *ret_at)
+{
+    size_t n;
+    int64_t *all = numbers(d, dir, durable, ".log", &n);
+    const char *wrong = NULL;
+    bool stop = false;
+    for (size_t i = 0; i < n && wrong == NULL && !stop; i++) {
+        char path[512];
+        int64_t next = all[i];
+        *ret_at = all[i];
+        if (i + 1 < n && all[i + 1] <= from)
+            continue;
+        snprintf(path, sizeof path, "%s/%020" PRId64 ".log", dir, all[i]);
+        int64_t size = simdisk_size(d, path, durable);
+        uint8_t *p = xmalloc((size_t)MAX(size, 0) + 1);
+        size = simdisk_peek(d, path, durable, p, (size_t)MAX(size, 0), 0);
+        wrong = size < 0 ? "it cannot be read" : read_segment(p, (size_t)size, batch, arg, &next, &stop);
+        free(p);
+        if (wrong == NULL && !stop && i + 1 < n && next != all[i + 1] && next > all[i])
+            wrong = "the next file does not begin where it ends";
+    }
+    free(all);
+    return wrong;
+}

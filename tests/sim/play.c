@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run: its world, its faults, and its end; see play.h. */
+#include "tests/sim/play.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "tests/sim/diskread.h"
+#include "tests/sim/marks.h"
+#include "tests/sim/simbroker.h"
+
+enum {
+    HEALED_S = 30,      /* after the faults: all must go on in this time */
+    DRAIN_S = 40,       /* what is under way must be answered */
+    START_S = 30,       /* a start, once all is healed */
+    STOP_S = 60,        /* a stop */
+    RESTART_SOON_MS = 100,
+    SEED_FULL_CAPACITY = 64 << 20,
+};
+
+/* ---- the swarm ---- */
+static void swarm_draw(struct swarm *sw, uint64_t seed)
+{
+    struct rnd r = rnd_of(seed, RND_SWARM, 0);
+    *sw = (struct swarm){
+        .faults_ms = rnd_log(&r, 500, 30000),
+        .n_producers = (int)rnd_range(&r, 1, 4),
+        .n_consumers = (int)rnd_range(&r, 1, 3),
+        .n_members = rnd_one_in(&r, 2) ? (int)rnd_range(&r, 1, 4) : 0,
+        .n_admins = rnd_one_in(&r, 8) ? 2 : 1,
+        .n_rude = rnd_one_in(&r, 4),
+        .n_dirs = rnd_one_in(&r, 4) ? 2 : 1,
+        .n_loops = (int)rnd_range(&r, 1, 3),
+        .n_workers = (int)rnd_range(&r, 1, 4),
+        .segment_bytes = rnd_log(&r, 1024, 64 * 1024),
+        .index_interval_bytes = rnd_log(&r, 64, 4096),
+        .journal = rnd_one_in(&r, 2),
+        .write_back = rnd_one_in(&r, 2) ? (uint32_t)rnd_log(&r, 100, 100000) : 0,
+        .part = rnd_one_in(&r, 4) ? (uint32_t)rnd_log(&r, 100, 100000) : 0,
+        .compaction = rnd_one_in(&r, 3),
+        .retention = rnd_one_in(&r, 3),
+    };
+}
+
+static void disk_make(struct play *p, uint64_t seed)
+{
+    struct simdisk_config cfg = { .seed = seed, .capacity = SEED_FULL_CAPACITY, .journal = p->swarm.journal };
+    struct simdisk_chances chances = { .write_back = p->swarm.write_back, .part = p->swarm.part };
+    p->disk = simdisk_new(&cfg);
+    simdisk_set_chances(p->disk, &chances);
+}
+
+/* ---- lives of the broker ---- */
+/* What could not be opened at the start, for want of space or descriptors, stays away until the next. */
+static void note_shortage(struct play *p)
+{
+    p->needs_start |= sim_step_is_set(&p->full_ends) || sim_step_is_set(&p->fds_end);
+}
+
+static void on_restart(struct sim_step *st)
+{
+    struct play *p = container_of(st, struct play, restart);
+    KCHECK(!p->host.process.is_up);
+    p->n_lives++;
+    note_shortage(p);
+    simhost_start(&p->host, simbroker_main);
+}
+
+static void on_host_ended(struct simhost *h)
+{
+    struct play *p = h->user;
+    bool healed = p->phase != PLAY_FAULTS;
+    p->broker = NULL;
+    p->stopped_clean = h->how == HOST_RETURNED && p->stopped_clean;
+    p->n_crashes += h->how == HOST_KILLED || h->how == HOST_DIED;
+    p->n_power_cuts += h->how == HOST_POWER_CUT;
+    MARK_IF(h->how == HOST_DIED, "the last log directory failed");
+    if (p->phase == PLAY_OVER)
+        return;
+    if (healed && h->how == HOST_DIED && !p->needs_start)
+        sim_fail(p->sim, "C12", "the broker ended itself with status %d, and nothing was wrong", h->die_status);
+    int64_t down = healed ? RESTART_SOON_MS : MAX((int64_t)1, p->plan.down_ms[p->n_ends % PLAN_MAX]);
+    p->n_ends++;
+    sim_in(p->sim, &p->restart, down * SIM_MS);
+}
+
+void play_serving(struct play *p)
+{
+    note_shortage(p);
+    sim_note(p->sim, "serving", p->host.process.life, 0, 0);
+}
+
+void play_start_failed(struct play *p, int rc, const char *why)
+{
+    p->n_failed_starts++;
+    p->stopped_clean = false;
+    MARK("a start failed");
+    if (p->phase != PLAY_FAULTS && !p->needs_start)
+        sim_fail(p->sim, "START", "nothing is wrong, and the broker does not start: %s (%d)", why, rc);
+}
+
+void play_stopped(struct play *p, bool clean)
+{
+    p->broker = NULL;
+    p->stopped_clean = clean;
+    p->n_clean_stops += clean;
+    MARK_IF(!clean, "a stop was not clean");
+}
+
+/* ---- faults ---- */
+static bool is_up(const struct play *p)
+{
+    return p->host.process.is_up;
+}
+
+static void crash_at(struct play *p, const struct fault *f, bool disk, enum simhost_end how)
+{
+    p->host.how = how;
+    if (disk)
+        simdisk_stop_in(p->disk, f->a);
+    else
+        p->host.calls_to_crash = f->a;
+}
+
+static void disk_fails(struct play *p, const struct fault *f)
+{
+    static const enum simdisk_op ops[] = { SIMDISK_WRITE, SIMDISK_SYNC, SIMDISK_CREATE, SIMDISK_READ, SIMDISK_TRUNCATE,
+                                           SIMDISK_RENAME, SIMDISK_UNLINK, SIMDISK_ALLOCATE, SIMDISK_OPEN };
+    enum simdisk_op op = f->kind == FAULT_SYNC ? SIMDISK_SYNC : ops[(uint64_t)f->b % ARRAY_LEN(ops)];
+    struct simdisk_fault one = { .ops = 1u << op, .at = f->a, .n = 1, .eno = EIO, .part = op == SIMDISK_WRITE };
+    simdisk_plan(p->disk, &one, 1);
+    p->needs_start = true;
+}
+
+static void do_fault(struct play *p, const struct fault *f)
+{
+    sim_note(p->sim, fault_names[f->kind], f->a, f->b, f->c);
+    switch (f->kind) {
+    case FAULT_KILL:
+        simhost_end(&p->host, HOST_KILLED);
+        break;
+    case FAULT_CUT:
+        simhost_end(&p->host, HOST_POWER_CUT);
+        break;
+    case FAULT_KILL_AT_DISK:
+    case FAULT_CUT_AT_DISK:
+        crash_at(p, f, true, f->kind == FAULT_CUT_AT_DISK ? HOST_POWER_CUT : HOST_KILLED);
+        break;
+    case FAULT_KILL_AT_NET:
+    case FAULT_CUT_AT_NET:
+        crash_at(p, f, false, f->kind == FAULT_CUT_AT_NET ? HOST_POWER_CUT : HOST_KILLED);
+        break;
+    case FAULT_STOP:
+        simbroker_ask_stop(p);
+        break;
+    case FAULT_PAUSE:
+        simhost_pause(&p->host, f->a * SIM_MS);
+        break;
+    case FAULT_CLOCK:
+        simclock_set(&p->host.clock, f->a);
+        break;
+    case FAULT_CLOG:
+        simnet_clog(p->nw, (int)f->a, (int)f->b, f->c * SIM_MS);
+        break;
+    case FAULT_CONNECTION:
+        simnet_cut_one(p->nw, PLAY_BROKER_HOST);
+        break;
+    case FAULT_REFUSE:
+        simnet_refuse(p->nw, PLAY_BROKER_HOST, f->a * SIM_MS);
+        break;
+    case FAULT_FULL:
+        simdisk_set_capacity(p->disk, simdisk_used(p->disk) + f->a);
+        sim_in(p->sim, &p->full_ends, f->b * SIM_MS);
+        break;
+    case FAULT_SYNC:
+    case FAULT_EIO:
+        disk_fails(p, f);
+        break;
+    case FAULT_FDS:
+        simdisk_set_fd_limit(p->disk, simdisk_descriptors(p->disk) + (int)f->a);
+        sim_in(p->sim, &p->fds_end, f->b * SIM_MS);
+        break;
+    case FAULT_SLOW:
+        simdisk_set_slowness(p->disk, f->a);
+        sim_in(p->sim, &p->slow_ends, f->b * SIM_MS);
+        break;
+    case FAULT_KINDS:
+        break;
+    }
+}
+
+static void on_next_fault(struct sim_step *st)
+{
+    struct play *p = container_of(st, struct play, next_fault);
+    const struct fault *f = &p->plan.faults[p->n_faults++];
+    if (p->n_faults < p->plan.n)
+        sim_at(p->sim, st, p->plan.faults[p->n_faults].at_ms * SIM_MS);
+    if (is_up(p) || f->kind == FAULT_CLOG || f->kind == FAULT_REFUSE)
+        do_fault(p, f);
+}
+
+static void on_full_ends(struct sim_step *st)
+{
+    simdisk_set_capacity(container_of(st, struct play, full_ends)->disk, SEED_FULL_CAPACITY);
+}
+
+static void on_fds_end(struct sim_step *st)
+{
+    struct play *p = container_of(st, struct play, fds_end);
+    simdisk_set_fd_limit(p->disk, (int)p->host.fd_limit);
+}
+
+static void on_slow_ends(struct sim_step *st)
+{
+    simdisk_set_slowness(container_of(st, struct play, slow_ends)->disk, 1000);
+}
+
+/* Nothing is wrong any more. A log directory that failed needs a new start. */
+static void heal(struct play *p)
+{
+    sim_note(p->sim, "healed", 0, 0, 0);
+    p->phase = PLAY_HEALED;
+    sim_cancel(p->sim, &p->next_fault);
+    sim_cancel(p->sim, &p->full_ends);
+    sim_cancel(p->sim, &p->fds_end);
+    sim_cancel(p->sim, &p->slow_ends);
+    on_full_ends(&p->full_ends);
+    on_fds_end(&p->fds_end);
+    on_slow_ends(&p->slow_ends);
+    simdisk_plan(p->disk, NULL, 0);
+    simdisk_stop_in(p->disk, -1);
+    p->host.calls_to_crash = -1;
+    p->host.how = HOST_KILLED;
+    p->host.exec.fibers.stopped_until_ns = MIN(p->host.exec.fibers.stopped_until_ns, sim_now(p->sim));
+    for (int h = 1; h < SIM_HOSTS; h++) {
+        simnet_clog(p->nw, 0, h, 0);
+        simnet_clog(p->nw, h, 0, 0);
+    }
+    simnet_refuse(p->nw, PLAY_BROKER_HOST, 0);
+    if (is_up(p) && p->needs_start)
+        simhost_end(&p->host, HOST_KILLED);
+    else if (!is_up(p))
+        sim_in(p->sim, &p->restart, 0);
+    p->needs_start = false;
+}
+
+/* ---- what is looked at ---- */
+void play_mark_error(struct play *p, int16_t api, int16_t err)
+{
+    (void)p;
+    marks_error(api, err);
+}
+
+struct search {
+    const struct truth_batch *b;
+    int64_t base;
+    bool found;
+};
+
+static bool is_it(void *arg, const uint8_t *bytes, const struct sim_batch_head *h)
+{
+    struct search *s = arg;
+    struct sim_records it;
+    struct sim_record r;
+    if (h->base_offset + h->last_offset_delta < s->base)
+        return true;
+    sim_records_start(&it, bytes, h);
+    if (sim_records_next(&it, &r) == 1)
+        s->found = h->base_offset == s->base && r.client == s->b->spec.client && r.batch == s->b->spec.batch;
+    return false;
+}
+
+static const char *what_is_missing(struct play *p, const struct truth_topic *t, int partition)
+{
+    char dir[128];
+    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, false, dir, sizeof dir))
+        return "there is no directory";
+    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, true, dir, sizeof dir))
+        return "its directory's name is not synced";
+    return "its bytes or its file's name are not synced";
+}
+
+void play_check_durable(struct play *p, const struct truth_batch *b, int64_t base)
+{
+    const struct truth_topic *t = &p->truth.topics[b->topic];
+    const struct truth_partition *part = &t->parts[b->partition];
+    struct search s = { .b = b, .base = base };
+    char dir[128];
+    int64_t at = 0;
+    if (t->delete_asked || t->retains || t->compacts || base < part->start_asked)
+        return; /* it may have been deleted meanwhile */
+    if (diskread_find(p->disk, p->swarm.n_dirs, t->name, b->partition, true, dir, sizeof dir))
+        diskread_log(p->disk, dir, true, base, is_it, &s, &at);
+    if (!s.found)
+        sim_fail(p->sim, "S4", "%s-%d: the batch at %lld (%d.%d) is acknowledged, but not on the disk (%s)", t->name, b->partition,
+                 (long long)base, b->spec.client, b->spec.batch, what_is_missing(p, t, b->partition));
+}
+
+/* ---- the end ---- */
+struct reading {
+    struct play *play;
+    int topic, partition;
+    int64_t first, next;
+    bool *there; /* by offset, below the truth's end */
+    int64_t n_there;
+};
+
+static bool take_batch(void *arg, const uint8_t *bytes, const struct sim_batch_head *h)
+{
+    struct reading *r = arg;
+    const struct truth_topic *t = &r->play->truth.topics[r->topic];
+    if (r->first < 0)
+        r->first = r->next = h->base_offset;
+    if (h->base_offset > r->next && !t->compacts)
+        sim_fail(r->play->sim, "C1", "%s-%d: offsets %lld to %lld are not on the disk", t->name, r->partition,
+                 (long long)r->next, (long long)h->base_offset - 1);
+    r->next = h->base_offset + h->last_offset_delta + 1;
+    /* what was deleted may still stand in the first segment */
+    if (r->next > t->parts[r->partition].start)
+        truth_read(&r->play->truth, r->topic, r->partition, bytes, (size_t)h->size, -1, 0);
+    struct sim_records it;
+    struct sim_record rec;
+    sim_records_start(&it, bytes, h);
+    while (sim_records_next(&it, &rec) == 1)
+        if (rec.offset < r->n_there)
+            r->there[rec.offset] = true;
+    return true;
+}
+
+/* C13: of each key the newest record is there. */
+static void check_compacted(const struct reading *r)
+{
+    const struct truth_topic *t = &r->play->truth.topics[r->topic];
+    const struct truth_partition *part = &t->parts[r->partition];
+    int64_t newest[64];
+    memset(newest, 0xff, sizeof newest);
+    for (int64_t o = part->start_asked; o < r->n_there; o++)
+        if (part->at[o].client >= 0 && part->at[o].key >= 0)
+            newest[part->at[o].key % 64] = o;
+    for (int k = 0; k < 64; k++)
+        if (newest[k] >= 0 && !r->there[newest[k]])
+            sim_fail(r->play->sim, "C13", "%s-%d: the newest record of key k%d, at %lld, is gone", t->name, r->partition, k,
+                     (long long)newest[k]);
+}
+
+static void check_partition(struct play *p, int topic, int partition)
+{
+    const struct truth_topic *t = &p->truth.topics[topic];
+    const struct truth_partition *part = &t->parts[partition];
+    struct reading r = { .play = p, .topic = topic, .partition = partition, .first = -1, .n_there = part->n };
+    char dir[128];
+    int64_t at = 0;
+    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, false, dir, sizeof dir))
+        sim_fail(p->sim, "C1", "%s-%d is not on the disk", t->name, partition);
+    r.there = xcalloc((size_t)part->n + 1, sizeof *r.there);
+    const char *wrong = diskread_log(p->disk, dir, false, 0, take_batch, &r, &at);
+    if (wrong != NULL)
+        sim_fail(p->sim, "C1", "%s/%020" PRId64 ".log: behind offset %" PRId64 ": %s", dir, at, r.next, wrong);
+    if (r.next < part->committed && part->start_asked < part->committed && !t->retains)
+        sim_fail(p->sim, "C1", "%s-%d ends at %" PRId64 " on the disk, but all below %" PRId64 " was committed", t->name,
+                 partition, r.next, part->committed);
+    if (r.first > part->start_asked && !t->retains && !t->compacts)
+        sim_fail(p->sim, "C1", "%s-%d begins at %" PRId64 " on the disk, but deletion was asked for up to %" PRId64 " only", t->name,
+                 partition, r.first, part->start_asked);
+    if (t->compacts && !t->retains)
+        check_compacted(&r);
+    free(r.there);
+}
+
+static void check_disk(struct play *p)
+{
+    struct truth *t = &p->truth;
+    for (int i = 0; i < t->n_topics; i++) {
+        if (t->topics[i].internal || t->topics[i].delete_asked || !t->topics[i].is_known)
+            continue;
+        for (int k = 0; k < t->topics[i].n_partitions; k++)
+            check_partition(p, i, k);
+    }
+}
+
+/* ---- phases ---- */
+static void run_until(struct play *p, int64_t until_ns, bool (*reached)(const struct play *p))
+{
+    while (reached == NULL || !reached(p))
+        if (!sim_go_on(p->sim, until_ns))
+            return;
+}
+
+static bool has_ended(const struct play *p)
+{
+    return !p->host.process.is_up;
+}
+
+static bool serves(const struct play *p)
+{
+    return p->broker != NULL;
+}
+
+/* Each client has had an answer since. */
+static void check_alive(struct play *p)
+{
+    for (int i = 0; i < p->n_clients; i++) {
+        const struct client *c = p->clients[i];
+        if (!c->gets_nothing && c->n_answers == p->answers[i]) {
+            fibers_print(&p->host.exec.fibers);
+            sim_fail(p->sim, "C12", "%s %d has had no answer for %d s, and nothing is wrong", c->kind->name, c->number, HEALED_S);
+        }
+    }
+}
+
+static bool all_are_alive(const struct play *p)
+{
+    for (int i = 0; i < p->n_clients; i++)
+        if (!p->clients[i]->gets_nothing && p->clients[i]->n_answers == p->answers[i])
+            return false;
+    return true;
+}
+
+static void phase_healed(struct play *p)
+{
+    heal(p);
+    run_until(p, sim_now(p->sim) + START_S * SIM_S, serves);
+    if (!serves(p)) {
+        fibers_print(&p->host.exec.fibers);
+        sim_fail(p->sim, "C12", "the broker has not started within %d s, and nothing is wrong", START_S);
+    }
+    for (int i = 0; i < p->n_clients; i++)
+        p->answers[i] = p->clients[i]->n_answers;
+    run_until(p, sim_now(p->sim) + rnd_range(&p->rnd, 1, 5) * SIM_S, NULL);
+    run_until(p, sim_now(p->sim) + HEALED_S * SIM_S, all_are_alive);
+    check_alive(p);
+}
+
+static bool is_drained(const struct play *p)
+{
+    for (int i = 0; i < p->n_clients; i++)
+        if (p->clients[i]->kind == &client_producer && p->clients[i]->n_asked > 0)
+            return false;
+    return true;
+}
+
+static void phase_end(struct play *p)
+{
+    p->phase = PLAY_DRAINING;
+    for (int i = 0; i < p->n_clients; i++)
+        p->clients[i]->stops = true;
+    run_until(p, sim_now(p->sim) + DRAIN_S * SIM_S, is_drained);
+    if (!is_drained(p))
+        sim_fail(p->sim, "C12", "batches have had no answer for %d s, and nothing is wrong", DRAIN_S);
+    p->phase = PLAY_OVER;
+    simbroker_ask_stop(p);
+    run_until(p, sim_now(p->sim) + STOP_S * SIM_S, has_ended);
+    if (!has_ended(p)) {
+        fibers_print(&p->host.exec.fibers);
+        sim_fail(p->sim, "C12", "the broker has not stopped within %d s", STOP_S);
+    }
+    if (!p->stopped_clean)
+        sim_fail(p->sim, "S7", "nothing is wrong, and the stop was not clean");
+    check_disk(p);
+}
+
+/* ---- a run ---- */
+static void add_clients(struct play *p, const struct client_kind *kind, int n)
+{
+    for (int i = 0; i < n && p->n_clients < PLAY_CLIENTS; i++) {
+        p->clients[p->n_clients] = client_new(p, kind, p->n_clients, 1 + p->n_clients % (SIM_HOSTS - 1));
+        p->n_clients++;
+    }
+}
+
+static void play_begin(struct play *p, uint64_t seed, const struct plan *plan)
+{
+    const struct swarm *sw = &p->swarm;
+    p->rnd = rnd_of(seed, RND_SWARM, 1);
+    swarm_draw(&p->swarm, seed);
+    if (plan != NULL)
+        p->plan = *plan;
+    else
+        play_plan_of(seed, &p->plan);
+    p->nw = simnet_new(p->sim);
+    disk_make(p, seed);
+    truth_init(&p->truth, p->sim);
+    simhost_init(&p->host, p->sim, p->nw, p->disk, PLAY_BROKER_HOST);
+    p->host.ended = on_host_ended;
+    p->host.user = p;
+    p->restart.run = on_restart;
+    p->next_fault.run = on_next_fault;
+    p->full_ends.run = on_full_ends;
+    p->fds_end.run = on_fds_end;
+    p->slow_ends.run = on_slow_ends;
+    sim_in(p->sim, &p->restart, 0);
+    if (p->plan.n > 0)
+        sim_at(p->sim, &p->next_fault, p->plan.faults[0].at_ms * SIM_MS);
+    add_clients(p, &client_admin, sw->n_admins);
+    add_clients(p, &client_producer, sw->n_producers);
+    add_clients(p, &client_consumer, sw->n_consumers);
+    add_clients(p, &client_member, sw->n_members);
+    add_clients(p, &client_rude, sw->n_rude);
+}
+
+void play_plan_of(uint64_t seed, struct plan *ret)
+{
+    struct swarm sw;
+    swarm_draw(&sw, seed);
+    plan_draw(ret, seed, sw.faults_ms, 8);
+}
+
+static void play_free(struct play *p)
+{
+    for (int i = 0; i < p->n_clients; i++)
+        client_free(p->clients[i]);
+    simnet_free(p->nw);
+    simdisk_free(p->disk);
+    truth_done(&p->truth);
+    sim_free(p->sim);
+    free(p);
+}
+
+void play_run(uint64_t seed, const struct plan *plan, bool trace, struct play_figures *ret)
+{
+    struct play *p = xcalloc(1, sizeof *p);
+    p->sim = sim_new(seed);
+    sim_trace(p->sim, trace);
+    play_begin(p, seed, plan);
+    run_until(p, p->swarm.faults_ms * SIM_MS, NULL);
+    phase_healed(p);
+    phase_end(p);
+    *ret = (struct play_figures){
+        .hash = sim_hash(p->sim),
+        .steps = sim_steps(p->sim),
+        .events = sim_events(p->sim),
+        .sim_ns = sim_now(p->sim),
+        .n_lives = p->n_lives,
+        .n_crashes = p->n_crashes,
+        .n_power_cuts = p->n_power_cuts,
+        .acked = p->truth.n_acked,
+        .read = p->truth.n_read,
+    };
+    play_free(p);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See simbroker.h. On the "main" fiber of its process. */
+#include "tests/sim/simbroker.h"
+
+#include <stdio.h>
+
+#include "daemon/broker.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "tests/sim/play.h"
+
+struct play_broker {
+    struct broker b;
+    bool stop;
+    struct fiber *main;
+};
+
+static void set(struct broker_config *cfg, const char *key, const char *value)
+{
+    char err[256];
+    if (broker_config_set(cfg, key, value, err, sizeof err) < 0) {
+        printf("%s=%s: %s\n", key, value, err);
+        KCHECK(false);
+    }
+}
+
+static void set_number(struct broker_config *cfg, const char *key, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    set(cfg, key, text);
+}
+
+static void configure(struct broker_config *cfg, const struct swarm *sw)
+{
+    char dirs[64] = "/data0";
+    for (int i = 1, n = 6; i < sw->n_dirs; i++)
+        n += snprintf(dirs + n, sizeof dirs - (size_t)n, ",/data%d", i);
+    broker_config_init(cfg);
+    set(cfg, "log.dirs", dirs);
+    set(cfg, "listeners", "PLAINTEXT://10.0.0.1:9092");
+    set(cfg, "log.level", "debug");
+    set_number(cfg, "num.network.threads", sw->n_loops);
+    set_number(cfg, "num.io.threads", sw->n_workers);
+    set(cfg, "auto.create.topics.enable", "false");
+    set(cfg, "offsets.topic.num.partitions", "2");
+    set(cfg, "offsets.topic.replication.factor", "1");
+    set_number(cfg, "offsets.topic.segment.bytes", sw->segment_bytes);
+    set(cfg, "group.initial.rebalance.delay.ms", "100");
+    set(cfg, "log.retention.check.interval.ms", "2000");
+    set(cfg, "log.cleaner.backoff.ms", "2000");
+    set(cfg, "log.cleaner.dedupe.buffer.size", "1048576");
+    set(cfg, "socket.request.max.bytes", "1048576");
+}
+
+void simbroker_main(struct simhost *h)
+{
+    struct play *p = h->user;
+    struct play_broker *pb = xcalloc(1, sizeof *pb);
+    char err[512] = "";
+    pb->main = fiber_now();
+    pb->b.world = &h->world;
+    configure(&pb->b.config, &p->swarm);
+    int rc = broker_start(&pb->b, err, sizeof err);
+    if (rc < 0) {
+        sim_note(p->sim, "start failed", rc, 0, 0);
+        sim_say(p->sim, "start failed: %s", err);
+        play_start_failed(p, rc, err);
+        return;
+    }
+    p->broker = pb;
+    play_serving(p);
+    while (!pb->stop)
+        fiber_wait(INT64_MAX, "the order to stop");
+    sim_note(p->sim, "stopping", 0, 0, 0);
+    bool clean = broker_stop(&pb->b);
+    broker_config_done(&pb->b.config);
+    free(pb);
+    play_stopped(p, clean);
+}
+
+void simbroker_ask_stop(struct play *p)
+{
+    struct play_broker *pb = p->broker;
+    if (pb == NULL || pb->stop)
+        return;
+    pb->stop = true;
+    fiber_wake(pb->main);
+}
