@@ -3,6 +3,7 @@
 """Planted faults: does the suite see them? (make check-mutants)
 
     run.py SRCDIR SCRATCH [NAME...]      all of SRCDIR/tests/mutants/list, or those named
+    run.py --texts SRCDIR                whether the old texts are still where the list has them (make check does)
 
 Each fault of the list is planted into a copy of the tree, alone; the program it is in is built, and the test named beside it must
 fail. First each of these tests must pass on the tree as it is. A fault that its test does not see is a hole in the tests, and one whose
@@ -72,11 +73,12 @@ class Tree:
 
     def verdict(self, m):
         """None: seen; else what is wrong."""
+        lost = lost_text(self.root, m)
+        if lost is not None:
+            return lost
         path = os.path.join(self.root, m.file)
         with open(path, encoding="utf-8") as f:
             before = f.read()
-        if before.count(m.old) != 1:
-            return "its old text is in %s %d times" % (m.file, before.count(m.old))
         with open(path, "w", encoding="utf-8") as f:
             f.write(before.replace(m.old, m.new))
         built, said = self.make(*self.targets(m.test))
@@ -105,6 +107,23 @@ def first_tree(srcdir, scratch):
     rc, said = run(["../configure", "-q", "CC=" + cc, "CFLAGS=" + CFLAGS], tree.build)
     assert rc == 0, said
     return tree
+
+
+def lost_text(srcdir, m):
+    """None: the fault can be planted; else why not."""
+    try:
+        with open(os.path.join(srcdir, m.file), encoding="utf-8") as f:
+            n = f.read().count(m.old)
+    except FileNotFoundError:
+        return "there is no %s" % m.file
+    return None if n == 1 else "its old text is in %s %d times" % (m.file, n)
+
+
+def check_texts(srcdir):
+    lost = [(m, why) for m in read_list(os.path.join(srcdir, "tests/mutants/list")) if (why := lost_text(srcdir, m)) is not None]
+    for m, why in lost:
+        print("tests/mutants/list: %s: %s" % (m.name, why))
+    return 1 if lost else 0
 
 
 def main(srcdir, scratch, names):
@@ -143,4 +162,6 @@ def main(srcdir, scratch, names):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--texts":
+        sys.exit(check_texts(sys.argv[2]))
     sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
