@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/group/group_files.h"
 #include "fuse/tree/dir.h"

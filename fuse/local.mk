@@ -14,7 +14,7 @@ LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
 if HAVE_FUSE
 # base: the mount, its requests, the time-out
 %C%_libklogfs_a_SOURCES += %D%/base/fuse_api.h %D%/base/mount.h
-%C%_libklogfs_a_SOURCES += %D%/base/missed.c
+%C%_libklogfs_a_SOURCES += %D%/base/missed.c %D%/base/missed.h
 %C%_libklogfs_a_SOURCES += %D%/base/request.c %D%/base/request.h
 
 # cluster: what brokers are asked of topics, groups and disks
@@ -38,9 +38,10 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/tree/poll_op.c %D%/tree/poll_op.h
 
 # file: partitions as files that are read, followed and appended to
+%C%_libklogfs_a_SOURCES += %D%/file/append.c %D%/file/append.h %D%/file/append_int.h
+%C%_libklogfs_a_SOURCES += %D%/file/append_close.c %D%/file/append_send.c
 %C%_libklogfs_a_SOURCES += %D%/file/pfile_attr.c %D%/file/pfile_attr.h
 %C%_libklogfs_a_SOURCES += %D%/file/pfile_read.c %D%/file/pfile_read.h
-%C%_libklogfs_a_SOURCES += %D%/file/pfile_write.c %D%/file/pfile_write.h
 %C%_libklogfs_a_SOURCES += %D%/file/stream.c %D%/file/stream.h
 
 # page: small texts that are made when somebody looks

@@ -18,9 +18,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/cluster/statfs.h"
 #include "fuse/cluster/topics.h"
-#include "fuse/file/pfile_write.h"
+#include "fuse/file/append.h"
 #include "fuse/group/reader.h"
 #include "fuse/kinds.h"
 #include "fuse/ops.h"

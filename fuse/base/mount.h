@@ -67,14 +67,6 @@ struct mount {
     int64_t end_deadline_ms;
 };
 
-/* ---- the time-out (missed.c) ---- */
-/* When a question that is asked now ends at the latest: a time-out from now, or from when the brokers were first missed. */
-int64_t mount_deadline_ms(struct mount *m);
-/* The same for an append. */
-int64_t mount_append_deadline_ms(struct mount *m);
-/* Have the brokers been missed for so long that what is known has to do? */
-bool mount_misses_brokers(const struct mount *m);
-
 static inline struct mount *mount_of(fuse_req_t req)
 {
     return fuse_req_userdata(req);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/cluster/topics.h"
 #include "lib/base/mem.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "lib/base/mem.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "fuse/base/mount.h"
+#include "fuse/file/append.h"
 #include "fuse/file/pfile_attr.h"
 #include "fuse/file/pfile_read.h"
-#include "fuse/file/pfile_write.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/tree/file.h"
 #include "lib/base/clock.h"

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "fuse/base/mount.h"
+#include "fuse/file/append.h"
 #include "fuse/file/pfile_attr.h"
-#include "fuse/file/pfile_write.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/watch.h"
 #include "fuse/tree/file.h"

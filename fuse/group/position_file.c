@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/cluster/groups.h"
 #include "fuse/group/group_files.h"

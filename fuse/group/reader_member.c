@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/group/reader.h"
 #include "lib/base/check.h"
 

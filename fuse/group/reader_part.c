@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/group/reader.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"

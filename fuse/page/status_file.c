@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/page/page.h"
 #include "fuse/partition/pfile.h"

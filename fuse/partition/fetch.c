@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/partition/pfile.h"
 #include "lib/base/mem.h"

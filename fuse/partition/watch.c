@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/poke.h"

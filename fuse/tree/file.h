@@ -18,7 +18,7 @@
 
 struct mount;
 
-/* The appending side of an open file (pfile_write.c). */
+/* The appending side of an open file (file/append.h). */
 struct appender {
     struct bytebuf tail; /* bytes after the last '\n' written */
     bool lost;           /* part of a line was refused: what follows has lost its beginning (W3) */

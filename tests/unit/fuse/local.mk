@@ -20,6 +20,11 @@ UNIT_TESTS += %D%/base/test_options
 %C%_base_test_options_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
 
 if HAVE_FUSE
+UNIT_TESTS += %D%/base/test_missed
+%C%_base_test_missed_SOURCES = %D%/base/test_missed.c
+%C%_base_test_missed_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_base_test_missed_LDADD = fuse/libklogfs.a $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/partition/test_stat_call
 %C%_partition_test_stat_call_SOURCES = %D%/partition/test_stat_call.c
 %C%_partition_test_stat_call_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
