@@ -12,38 +12,22 @@
 #include <unistd.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/check.h"
+#include "lib/base/hostport.h"
 #include "lib/base/mem.h"
 #include "src/session.h"
 
 #define DEFAULT_PORT "9092"
 
-/* The port's text inside "host:port" or "[v6]:port"; "" when there is none, NULL when malformed. */
-static const char *broker_port(const char *broker)
-{
-    const char *colon = strrchr(broker, ':'), *bracket = strrchr(broker, ']');
-
-    if (broker[0] == '[') {
-        if (bracket == NULL || (bracket[1] != '\0' && bracket[1] != ':'))
-            return NULL;
-        return bracket[1] == ':' ? bracket + 2 : "";
-    }
-    if (colon == NULL)
-        return "";
-    return colon == broker || strchr(broker, ':') != colon ? NULL : colon + 1;
-}
-
 static bool broker_add(struct bytebuf *list, const char *broker)
 {
-    const char *port = broker_port(broker);
-    int64_t number;
+    struct hostport hp;
 
-    if (broker[0] == '\0' || port == NULL || strpbrk(broker, " \t/") != NULL)
+    if (strpbrk(broker, " \t/") != NULL || !hostport_parse(broker, strlen(broker), &hp))
         return false;
-    if (port[0] != '\0' && !args_int(port, 1, 65535, &number))
+    if (hp.host.n == 0 || hp.port == 0)
         return false;
-    if (port[0] == '\0' && broker[strlen(broker) - 1] == ':')
-        return false;
-    bytebuf_printf(list, "%s%s%s", list->n > 0 ? "," : "", broker, port[0] == '\0' ? ":" DEFAULT_PORT : "");
+    bytebuf_printf(list, "%s%s%s", list->n > 0 ? "," : "", broker, hp.port < 0 ? ":" DEFAULT_PORT : "");
     return true;
 }
 
@@ -87,20 +71,19 @@ static int connect_within(const struct addrinfo *ai, int timeout_ms)
     return -err;
 }
 
-/* broker is cut in two at its port. */
-static int probe_one(char *broker, int timeout_ms, char *err, size_t err_size)
+/* One of a normalised list. */
+static int probe_one(const char *broker, int timeout_ms, char *err, size_t err_size)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
     struct addrinfo *list;
-    char *colon = strrchr(broker, ':');
-    CLEANUP(freep) char *host = xstrndup(broker, (size_t)(colon - broker));
-    const char *name = host;
+    struct hostport hp;
+    char port[8];
 
-    if (host[0] == '[') {
-        host[strlen(host) - 1] = '\0';
-        name = host + 1;
-    }
-    int rc = getaddrinfo(name, colon + 1, &hints, &list);
+    bool whole = hostport_parse(broker, strlen(broker), &hp);
+    KCHECK(whole && hp.port > 0);
+    CLEANUP(freep) char *host = xstrndup(hp.host.p, (size_t)hp.host.n);
+    snprintf(port, sizeof port, "%d", (int)hp.port);
+    int rc = getaddrinfo(host, port, &hints, &list);
     if (rc != 0) {
         snprintf(err, err_size, "%s: %s", broker, gai_strerror(rc));
         return -EHOSTUNREACH;

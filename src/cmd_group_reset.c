@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/when.h"
 #include "src/commands.h"
 #include "src/group_entries.h"
-#include "src/timearg.h"
 
 static const struct option_spec options[] = {
     { "topic", 't', "TOPIC[:N,N...]",
@@ -22,7 +22,7 @@ static const struct option_spec options[] = {
     { "to-offset", 0, "N", "to offset N" },
     { "shift-by", 0, "N", "N records on, or back when N is negative" },
     { "to-datetime", 0, "TIME",
-      "to the first record from that time on: epoch ms or s, RFC 3339, 10:00, -2h" },
+      "to the first record from that time on: epoch ms or s, RFC 3339, 2026-11-30, 10:00 (local time), -2h" },
     { "by-duration", 0, "DURATION",
       "to the first record of the last DURATION: PT1H30M, P2D, 90s, 30m, 1h, 2d" },
     { "dry-run", 0, NULL, "show what would be done; this is what happens without --execute" },

@@ -5,12 +5,12 @@
  * after the rows of the others. One thread.
  */
 #include "lib/base/clock.h"
+#include "lib/base/when.h"
 #include "src/commands.h"
-#include "src/timearg.h"
 #include "src/topic_entries.h"
 
 static const struct option_spec options[] = {
-    { "at", 0, "TIME", "also the first record from that time on: epoch ms or s, RFC 3339, 10:00, -2h" },
+    { "at", 0, "TIME", "also the first record from that time on: epoch ms or s, RFC 3339, 2026-11-30, 10:00 (local time), -2h" },
     { "partition", 'p', "N", "this partition only" },
     { NULL, 0, NULL, NULL },
 };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/when.h"
 #include "src/commands.h"
 #include "src/run.h"
-#include "src/timearg.h"
 
 enum {
     LINES_DEFAULT = 1000,

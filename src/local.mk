@@ -22,7 +22,6 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/out.c %D%/out.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/session.c %D%/session.h \
-	%D%/timearg.c %D%/timearg.h \
 	%D%/topic_entries.c %D%/topic_entries.h \
 	%D%/verify.h %D%/verify_partition.c %D%/verify_registers.c %D%/verify_segment.c
 %C%_libklogcli_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

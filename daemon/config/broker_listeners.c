@@ -15,10 +15,10 @@
 #include <strings.h>
 
 #include "lib/base/attr.h"
+#include "lib/base/hostport.h"
 #include "lib/base/mem.h"
 
 #define LISTENERS_MAX 32
-#define HOST_MAX      255
 
 struct parsed {
     char *name, *host;
@@ -49,34 +49,14 @@ static bool name_promises_security(const char *s, size_t n)
     return false;
 }
 
-/* Digits only, 0 to 65535; -1 otherwise. */
-static int32_t port_parse(const char *s, const char *end)
-{
-    int32_t port = 0;
-
-    if (s == end || end - s > 5)
-        return -1;
-    for (; s < end; s++) {
-        if (*s < '0' || *s > '9')
-            return -1;
-        port = port * 10 + (*s - '0');
-    }
-    return port <= 65535 ? port : -1;
-}
-
-/* "host:port" or "[v6]:port" into p; false when it is neither. */
+/* An address with a port; 0 is one that the system chooses. */
 static bool address_parse(const char *s, const char *end, struct parsed *p)
 {
-    const char *colon = memrchr(s, ':', (size_t)(end - s));
-    if (colon == NULL || (p->port = port_parse(colon + 1, end)) < 0)
+    struct hostport hp;
+    if (!hostport_parse(s, (size_t)(end - s), &hp) || hp.port < 0)
         return false;
-
-    bool bracketed = colon - s >= 2 && s[0] == '[' && colon[-1] == ']';
-    const char *from = bracketed ? s + 1 : s, *to = bracketed ? colon - 1 : colon;
-    if (to - from > HOST_MAX || (!bracketed && memchr(from, ':', (size_t)(to - from)) != NULL))
-        return false;
-
-    p->host = xstrndup(from, (size_t)(to - from));
+    p->host = xstrndup(hp.host.p, (size_t)hp.host.n);
+    p->port = hp.port;
     return true;
 }
 

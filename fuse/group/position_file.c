@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
@@ -136,22 +135,10 @@ static void on_set_found(struct position_find *f, int rc, enum kerr err, int64_t
         set_commit(s, offset);
 }
 
-static int64_t wall_midnight_ms(void)
-{
-    time_t now = (time_t)(clock_wall_ms() / 1000);
-    struct tm tm;
-    localtime_r(&now, &tm);
-    tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-    tm.tm_isdst = -1;
-    return (int64_t)mktime(&tm) * 1000;
-}
-
 static void set_find(struct position_set *s)
 {
     const struct node *n = s->h->node;
-    int64_t at = s->to.kind == BOUND_AGO     ? clock_wall_ms() - s->to.value
-                 : s->to.kind == BOUND_CLOCK ? wall_midnight_ms() + s->to.value
-                                             : s->to.value;
+    int64_t at = when_ms(s->to.when, clock_wall_ms());
     s->find = (struct position_find){ .topic = n->topic->name,
                                       .partition = n->partition,
                                       .at = MAX(at, 0), /* below are names of ends */
@@ -198,7 +185,7 @@ static void on_set_sure(struct topics_wait *w, int rc)
         set_end(s, EBUSY);
     else if (kind == BOUND_OFFSET)
         set_commit(s, s->to.value);
-    else if (kind == BOUND_TIME || kind == BOUND_AGO || kind == BOUND_CLOCK)
+    else if (kind == BOUND_TIME)
         set_find(s);
     else
         ends_ask(s->h->node->pfile, &s->ends);

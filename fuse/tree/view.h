@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "fuse/base/names.h"
+#include "lib/base/when.h"
 
 enum view_part {
     VIEW_RANGE = 1 << 0,
@@ -27,14 +28,13 @@ enum bound_kind {
     BOUND_FIRST,  /* value: so many records after the start */
     BOUND_START,
     BOUND_END,
-    BOUND_TIME,  /* value: ms since 1970 */
-    BOUND_AGO,   /* value: ms before now */
-    BOUND_CLOCK, /* value: ms since the last local midnight */
+    BOUND_TIME,
 };
 
 struct bound {
     enum bound_kind kind;
     int64_t value;
+    struct when when; /* of a time */
 };
 
 struct range {

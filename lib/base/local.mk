@@ -10,6 +10,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/conf.c %D%/conf.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/fsutil.c %D%/fsutil.h \
+	%D%/hostport.c %D%/hostport.h \
 	%D%/kerr.c %D%/kerr.def %D%/kerr.h \
 	%D%/lock.c %D%/lock.h \
 	%D%/log.c %D%/log.h \
@@ -23,4 +24,5 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/utf16.c %D%/utf16.h \
 	%D%/uuid.c %D%/uuid.h \
 	%D%/varint.h \
+	%D%/when.c %D%/when.h \
 	%D%/world.h

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/base/check.h"
+#include "lib/base/hostport.h"
 #include "lib/base/world.h"
 #include "lib/client/client_int.h"
 
@@ -366,43 +367,23 @@ static void client_turn(struct deferred *d)
 }
 
 /* ---- bootstrap addresses ---- */
-/* "host:port", "host" or "[v6]:port"; false when it is none of them. */
-static bool address_split(const char *s, size_t n, struct kstr *ret_host, int32_t *ret_port)
+static bool client_add_address(struct client *c, const char *text, size_t n)
 {
-    const char *end = s + n, *colon = NULL;
-    if (n > 0 && *s == '[') {
-        const char *close = memchr(s, ']', n);
-        if (close == NULL || (close + 1 < end && close[1] != ':'))
-            return false;
-        *ret_host = kstr_bytes(s + 1, (size_t)(close - s - 1));
-        colon = close + 1 < end ? close + 1 : NULL;
-    } else {
-        colon = memchr(s, ':', n);
-        *ret_host = kstr_bytes(s, colon != NULL ? (size_t)(colon - s) : n);
-    }
-    *ret_port = DEFAULT_PORT;
-    if (colon != NULL) {
-        char *stop;
-        long port = strtol(colon + 1, &stop, 10);
-        if (stop != end || stop == colon + 1 || port < 1 || port > 65535)
-            return false;
-        *ret_port = (int32_t)port;
-    }
-    return ret_host->n > 0;
+    struct hostport hp;
+    if (!hostport_parse(text, n, &hp) || hp.host.n == 0 || hp.port == 0)
+        return false;
+    int32_t port = hp.port < 0 ? DEFAULT_PORT : hp.port;
+    if (broker_at(c, hp.host, port) == NULL)
+        broker_new(c, -1, kstr_dup(hp.host), port);
+    return true;
 }
 
 static bool client_add_bootstrap(struct client *c, const char *list)
 {
     for (const char *s = list; *s != '\0';) {
         size_t n = strcspn(s, ", ");
-        struct kstr host;
-        int32_t port;
-        if (n > 0) {
-            if (!address_split(s, n, &host, &port))
-                return false;
-            if (broker_at(c, host, port) == NULL)
-                broker_new(c, -1, kstr_dup(host), port);
-        }
+        if (n > 0 && !client_add_address(c, s, n))
+            return false;
         s += n + (s[n] != '\0');
     }
     return !TAILQ_EMPTY(&c->brokers);

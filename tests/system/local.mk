@@ -149,5 +149,6 @@ SYSTEM_TESTS += \
     %D%/406-klog-groups.t \
     %D%/407-klog-run.t \
     %D%/408-klog-run-shares.t \
-    %D%/410-klog-run-and-a-topic-made-anew.t
+    %D%/410-klog-run-and-a-topic-made-anew.t \
+    %D%/411-times-without-a-zone.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data

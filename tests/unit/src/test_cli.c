@@ -7,7 +7,6 @@
 
 #include "lib/base/mem.h"
 #include "src/session.h"
-#include "src/timearg.h"
 
 /* What was printed on standard error during f. */
 static char *errors_of(int (*f)(void *arg), void *arg, int *ret_rc)
@@ -245,93 +244,6 @@ static void broker_lists_get_the_default_port(void **state)
     }
 }
 
-static void times_are_read_as_people_write_them(void **state)
-{
-    static const int64_t now = 1767323045678; /* 2026-01-02T03:04:05.678Z */
-    static const struct {
-        const char *text;
-        int64_t ms; /* -1: refused */
-    } cases[] = {
-        { "1700000000000", 1700000000000 },
-        { "1700000000", 1700000000000 },
-        { "0", 0 },
-        { "-1h", 1767323045678 - 3600000 },
-        { "-30m", 1767323045678 - 1800000 },
-        { "-2d", 1767323045678 - 172800000 },
-        { "-90s", 1767323045678 - 90000 },
-        { "2026-01-02T03:04:05Z", 1767323045000 },
-        { "2026-01-02T03:04:05.678Z", 1767323045678 },
-        { "2026-01-02T04:04:05+01:00", 1767323045000 },
-        { "2026-01-02T01:04:05-02:00", 1767323045000 },
-        { "2026-01-02 03:04:05", 1767323045000 },
-        { "2026-01-02", 1767312000000 },
-        { "03:00", 1767322800000 },
-        { "03:00:01", 1767322801000 },
-        { "", -1 },
-        { "-1", -1 },
-        { "-1w", -1 },
-        { "-99999999999d", -1 },
-        { "yesterday", -1 },
-        { "2026-01-02T03", -1 },
-        { "2026-02-29", -1 },
-        { "2028-02-29", 1835395200000 },
-        { "2026-01-02T03:04:05X", -1 },
-        { "25:00", -1 },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        int64_t ms = -1;
-        bool ok = time_parse(cases[i].text, now, &ms);
-        if (ok != (cases[i].ms != -1) || ms != cases[i].ms)
-            fail_msg("%s gave %d, %lld", cases[i].text, ok, (long long)ms);
-    }
-}
-
-static void durations_are_read_as_people_and_iso_write_them(void **state)
-{
-    static const struct {
-        const char *text;
-        int64_t ms; /* -1: refused */
-    } cases[] = {
-        { "90s", 90000 },
-        { "30m", 1800000 },
-        { "1h", 3600000 },
-        { "2d", 172800000 },
-        { "500ms", 500 },
-        { "0s", 0 },
-        { "P2D", 172800000 },
-        { "PT1H30M", 5400000 },
-        { "P1DT12H", 129600000 },
-        { "PT5S", 5000 },
-        { "PT0S", 0 },
-        { "", -1 },
-        { "1", -1 },
-        { "h", -1 },
-        { "1w", -1 },
-        { "-1h", -1 },
-        { "1h30m", -1 },
-        { "P", -1 },
-        { "PT", -1 },
-        { "P1DT", -1 },
-        { "P1H", -1 },
-        { "PT1M1H", -1 },
-        { "PT1H1H", -1 },
-        { "PT-1H", -1 },
-        { "PT1", -1 },
-        { "99999999999999999999d", -1 },
-        { "PT9223372036854775807H", -1 },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        int64_t ms = -1;
-        bool ok = duration_parse(cases[i].text, &ms);
-        if (ok != (cases[i].ms != -1) || (ok && ms != cases[i].ms))
-            fail_msg("%s gave %d, %lld", cases[i].text, ok, (long long)ms);
-    }
-}
-
 /* ---- what is made from the table ---- */
 static char *printed(void (*f)(FILE *out, const struct command *c), const struct command *c)
 {
@@ -410,8 +322,6 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused_before_anything_is_connected),
         cmocka_unit_test(an_unreachable_broker_is_a_failure_with_its_reason),
         cmocka_unit_test(broker_lists_get_the_default_port),
-        cmocka_unit_test(times_are_read_as_people_write_them),
-        cmocka_unit_test(durations_are_read_as_people_and_iso_write_them),
         cmocka_unit_test(completion_knows_commands_and_options),
         cmocka_unit_test(every_command_is_described),
         cmocka_unit_test(the_man_page_is_what_the_table_says),

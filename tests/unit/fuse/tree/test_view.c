@@ -10,39 +10,45 @@ static void assert_range(const char *text, struct bound from, struct bound to)
     assert_true(range_parse(text, &r));
     assert_int_equal(r.from.kind, from.kind);
     assert_int_equal(r.from.value, from.value);
+    assert_int_equal(r.from.when.kind, from.when.kind);
+    assert_int_equal(r.from.when.ms, from.when.ms);
     assert_int_equal(r.to.kind, to.kind);
     assert_int_equal(r.to.value, to.value);
+    assert_int_equal(r.to.when.kind, to.when.kind);
+    assert_int_equal(r.to.when.ms, to.when.ms);
 }
 
-static const struct bound none = { BOUND_NONE, 0 };
+static const struct bound none = { .kind = BOUND_NONE };
+#define TIME(k, ms_) ((struct bound){ .kind = BOUND_TIME, .when = { k, ms_ } })
 
 static void a_range_is_made_of_offsets_and_words(void **state)
 {
     (void)state;
-    assert_range("100", (struct bound){ BOUND_OFFSET, 100 }, none);
-    assert_range("100:200", (struct bound){ BOUND_OFFSET, 100 }, (struct bound){ BOUND_OFFSET, 200 });
-    assert_range(":200", none, (struct bound){ BOUND_OFFSET, 200 });
-    assert_range("-100", (struct bound){ BOUND_LAST, 100 }, none);
-    assert_range("start", (struct bound){ BOUND_START, 0 }, none);
-    assert_range("end", (struct bound){ BOUND_END, 0 }, none);
-    assert_range("start:-1", (struct bound){ BOUND_START, 0 }, (struct bound){ BOUND_LAST, 1 });
+    assert_range("100", (struct bound){ .kind = BOUND_OFFSET, .value = 100 }, none);
+    assert_range("100:200", (struct bound){ .kind = BOUND_OFFSET, .value = 100 }, (struct bound){ .kind = BOUND_OFFSET, .value = 200 });
+    assert_range(":200", none, (struct bound){ .kind = BOUND_OFFSET, .value = 200 });
+    assert_range("-100", (struct bound){ .kind = BOUND_LAST, .value = 100 }, none);
+    assert_range("start", (struct bound){ .kind = BOUND_START }, none);
+    assert_range("end", (struct bound){ .kind = BOUND_END }, none);
+    assert_range("start:-1", (struct bound){ .kind = BOUND_START }, (struct bound){ .kind = BOUND_LAST, .value = 1 });
 }
 
 static void a_time_range_takes_every_form_of_time(void **state)
 {
     (void)state;
-    assert_range("@1700000000", (struct bound){ BOUND_TIME, 1700000000000 }, none);
-    assert_range("@1700000000123", (struct bound){ BOUND_TIME, 1700000000123 }, none);
-    assert_range("@-1h", (struct bound){ BOUND_AGO, 3600000 }, none);
-    assert_range("@-2d:-30m", (struct bound){ BOUND_AGO, 172800000 }, (struct bound){ BOUND_AGO, 1800000 });
-    assert_range("@10:00", (struct bound){ BOUND_CLOCK, 36000000 }, none);
-    assert_range("@10:00:11:30", (struct bound){ BOUND_CLOCK, 36000000 },
-                 (struct bound){ BOUND_CLOCK, 41400000 });
-    assert_range("@2023-11-14T22:13:20Z", (struct bound){ BOUND_TIME, 1700000000000 }, none);
-    assert_range("@2023-11-14T23:13:20.5+01:00:2023-11-15", (struct bound){ BOUND_TIME, 1700000000500 },
-                 (struct bound){ BOUND_TIME, 1700006400000 });
-    assert_range("@1700000000:1700000100", (struct bound){ BOUND_TIME, 1700000000000 },
-                 (struct bound){ BOUND_TIME, 1700000100000 });
+    assert_range("@1700000000", TIME(WHEN_AT, 1700000000000), none);
+    assert_range("@1700000000123", TIME(WHEN_AT, 1700000000123), none);
+    assert_range("@-1h", TIME(WHEN_AGO, 3600000), none);
+    assert_range("@-2d:-30m", TIME(WHEN_AGO, 172800000), TIME(WHEN_AGO, 1800000));
+    assert_range("@10:00", TIME(WHEN_TODAY, 36000000), none);
+    assert_range("@10:00:11:30", TIME(WHEN_TODAY, 36000000),
+                 TIME(WHEN_TODAY, 41400000));
+    assert_range("@2023-11-14T22:13:20Z", TIME(WHEN_AT, 1700000000000), none);
+    assert_range("@2023-11-14T23:13:20.5+01:00:2023-11-15", TIME(WHEN_AT, 1700000000500),
+                 TIME(WHEN_LOCAL, 1700006400000));
+    assert_range("@2023-11-14T22:13:20", TIME(WHEN_LOCAL, 1700000000000), none);
+    assert_range("@1700000000:1700000100", TIME(WHEN_AT, 1700000000000),
+                 TIME(WHEN_AT, 1700000100000));
 }
 
 static void what_is_not_a_range_is_refused(void **state)
