@@ -18,31 +18,18 @@
 #include <unistd.h>
 
 #include "lib/base/check.h"
+#include "lib/base/fsutil.h"
 #include "lib/base/mem.h"
 #include "src/run.h"
 
 /* ---- input ---- */
-static int write_all(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -errno;
-        p += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
 /* A descriptor at the beginning of the bytes, which nobody can change; or -errno. */
 static int input_make(struct kstr input)
 {
     CLEANUP(closep) int fd = memfd_create("klog-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
-    int rc = write_all(fd, input.p, (size_t)input.n);
+    int rc = fs_write_all(fd, input.p, (size_t)input.n);
     if (rc < 0)
         return rc;
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||

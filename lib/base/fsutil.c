@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of files that go through to their end: all bytes, over EINTR and short counts, durable where the
- * name says so. 0 or a count, else -errno; no lines are logged here. Any thread that may block; no state.
- * S6: fs_replace_file leaves the old file or the new one, whole, whenever the machine stops: the data is
- * synced before the rename, the directory after it. fs_remove_tree follows no symbolic links and stops at
- * the first error.
+ * Calls of files that go through to their end: all bytes, over EINTR and short counts. 0 or a count, else -errno; no lines
+ * are logged here. fs_remove_tree follows no symbolic links and stops at the first error. What a broker keeps on its disks
+ * goes through lib/store/io.h instead. Any thread that may block; no state.
  */
 #include "lib/base/fsutil.h"
 
@@ -12,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,23 +25,6 @@ int fs_write_all(int fd, const void *p, size_t n)
         if (done < 0 && errno != EINTR)
             return -errno;
         if (done > 0) {
-            at += done;
-            n -= (size_t)done;
-        }
-    }
-    return 0;
-}
-
-int fs_pwrite_all(int fd, const void *p, size_t n, off_t at)
-{
-    const uint8_t *from = p;
-
-    while (n > 0) {
-        ssize_t done = pwrite(fd, from, n, at);
-        if (done < 0 && errno != EINTR)
-            return -errno;
-        if (done > 0) {
-            from += done;
             at += done;
             n -= (size_t)done;
         }
@@ -82,45 +62,6 @@ int fs_read_file(int dirfd, const char *name, size_t max, struct bytebuf *ret)
         return got;
     ret->n += (size_t)got;
     return 0;
-}
-
-int fs_sync_dir(int dirfd)
-{
-    return fsync(dirfd) < 0 ? -errno : 0;
-}
-
-static int fs_write_new(int dirfd, const char *name, const void *p, size_t n)
-{
-    CLEANUP(closep) int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    if (fd < 0)
-        return -errno;
-    int rc = fs_write_all(fd, p, n);
-    if (rc == 0 && fsync(fd) < 0)
-        rc = -errno;
-    return rc;
-}
-
-int fs_replace_file(int dirfd, const char *name, const void *p, size_t n)
-{
-    char tmp[NAME_MAX + 1];
-
-    if ((size_t)snprintf(tmp, sizeof tmp, "%s.tmp", name) >= sizeof tmp)
-        return -ENAMETOOLONG;
-    int rc = fs_write_new(dirfd, tmp, p, n);
-    if (rc == 0 && renameat(dirfd, tmp, dirfd, name) < 0)
-        rc = -errno;
-    if (rc == 0)
-        return fs_sync_dir(dirfd);
-    unlinkat(dirfd, tmp, 0);
-    return rc;
-}
-
-int fs_mkdir_durable(int dirfd, const char *name, mode_t mode)
-{
-    if (mkdirat(dirfd, name, mode) < 0)
-        return errno == EEXIST ? 0 : -errno;
-    return fs_sync_dir(dirfd);
 }
 
 static int fs_remove_children(int fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files, whole and durable. All return 0 or a count, or -errno; EINTR is retried. Any thread; all may block. */
+/* Files, read and written whole. All return 0 or a count, or -errno; EINTR is retried. Any thread; all may block. */
 #ifndef KLOG_BASE_FSUTIL_H
 #define KLOG_BASE_FSUTIL_H
 
@@ -11,13 +11,8 @@
 #include "lib/base/buf.h"
 
 int fs_write_all(int fd, const void *p, size_t n);
-int fs_pwrite_all(int fd, const void *p, size_t n, off_t at);
 int fs_pread_full(int fd, void *p, size_t n, off_t at);      /* count read, short only at the end of the file */
 int fs_read_file(int dirfd, const char *name, size_t max, struct bytebuf *ret); /* -EFBIG when larger than max */
-int fs_sync_dir(int dirfd);
-/* Rule S6: write NAME.tmp, fsync, rename over NAME, fsync the directory. On failure the old file is whole. */
-int fs_replace_file(int dirfd, const char *name, const void *p, size_t n);
-int fs_mkdir_durable(int dirfd, const char *name, mode_t mode); /* and fsync the parent; 0 if it is there */
 int fs_remove_tree(int dirfd, const char *name);             /* rm -r; 0 if it is not there */
 /* Opens those of the descriptors 0 to 2 that are closed, before a file or a connection gets such a number and log lines
  * are written into it. Writing to them fails as before. */

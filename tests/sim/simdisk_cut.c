@@ -10,6 +10,7 @@
 #include "lib/base/check.h"
 #include "lib/base/fsutil.h"
 #include "lib/base/mem.h"
+#include "lib/store/io.h"
 #include "tests/sim/simdisk_int.h"
 
 /* ---- ends of a life ---- */
@@ -163,7 +164,7 @@ static int export_file(const struct inode *i, int dirfd, const char *name)
     CLEANUP(freep) uint8_t *bytes = xmalloc((size_t)i->size + 1);
     int64_t n = file_read(i, bytes, (size_t)i->size, 0);
 
-    return fs_replace_file(dirfd, name, bytes, (size_t)MAX(n, 0));
+    return io_replace_file(&store_io_real, dirfd, ".", name, bytes, (size_t)MAX(n, 0));
 }
 
 static int export_dir(const struct inode *dir, const char *to)

@@ -497,7 +497,7 @@ static void make_stray(struct fixture *f, const char *from, const char *to)
     assert_int_equal(fs_read_file(AT_FDCWD, source, 4096, &b), 0);
     assert_int_equal(mkdir(dir, 0755), 0);
     CLEANUP(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(fs_replace_file(fd, "partition.metadata", b.p, b.n), 0);
+    assert_int_equal(io_replace_file(&store_io_real, fd, ".", "partition.metadata", b.p, b.n), 0);
     bytebuf_done(&b);
 }
 

@@ -21,6 +21,7 @@
 #include "lib/base/mem.h"
 #include "lib/loop/loop.h"
 #include "lib/store/datadir.h"
+#include "lib/store/io.h"
 #include "lib/store/register_files.h"
 #include "tests/sim/simdisk.h"
 
@@ -462,7 +463,7 @@ static void read_file(struct store *s, const char *name, struct bytebuf *ret)
 
 static void write_file(struct store *s, const char *name, const void *p, size_t n)
 {
-    assert_int_equal(fs_replace_file(s->dirfd, name, p, n), 0);
+    assert_int_equal(io_replace_file(&store_io_real, s->dirfd, ".", name, p, n), 0);
 }
 
 static void a_torn_tail_is_dropped_whatever_its_length(void **state)

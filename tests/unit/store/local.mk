@@ -2,6 +2,10 @@
 EXTRA_DIST += %D%/cleantest.h %D%/simtest.h %D%/storetest.h
 UNIT_TESTS += %D%/test_clean %D%/test_clean_crash %D%/test_clean_threads %D%/test_crash %D%/test_damage %D%/test_datadir %D%/test_epochs %D%/test_formats %D%/test_identity %D%/test_plog %D%/test_recover %D%/test_register_journal %D%/test_retain %D%/test_settle %D%/test_text %D%/test_threads \
 	%D%/test_time %D%/test_truncate %D%/test_shortage
+UNIT_TESTS += %D%/test_io
+%C%_test_io_SOURCES = %D%/test_io.c
+%C%_test_io_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_io_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
 UNIT_TESTS += %D%/test_scan
 %C%_test_clean_SOURCES = %D%/test_clean.c
 %C%_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
