@@ -75,6 +75,11 @@ class GroupConn(Conn):
             r.tags()
         return r
 
+    def until_loaded(self, group=None):
+        """Until there is a coordinator, and it has loaded what it knows, of this group too."""
+        while self.coordinator("g") != 0 or (group is not None and self.describe(group)[0] != 0):
+            pass
+
     # ---- membership ----
     def send_join(self, group, member_id="", instance=None, protocols=(("range", b"m"),), session_ms=10000, rebalance_ms=60000,
                   kind="consumer", version=5, client="test"):

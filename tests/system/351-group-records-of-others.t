@@ -8,7 +8,7 @@ from kgroup import *
 from kwire import batch
 import time
 c = GroupConn()
-while c.coordinator("g") != 0: pass
+c.until_loaded()
 assert c.commit("mine", {"t": [(0, 5)]}) == {("t", 0): 0}
 NOW = int(time.time() * 1000)
 def member(mid, inst=None, session=1000): return string(mid) + string(inst) + string("c") + string("/h") + i32(1000) + i32(session) + data(b"m") + data(b"a")
@@ -49,7 +49,7 @@ klogd_restart
 from kgroup import *
 import time
 c = GroupConn()
-while c.coordinator("g") != 0 or c.describe("mine")[0] != 0: pass
+c.until_loaded("mine")
 assert c.positions("mine")[1][("t", 0)][0] == 5
 assert {k: v[0] for k, v in c.positions("theirs")[1].items()} == {("t", 0): 7, ("t", 1): 9, ("t", 3): 8}, c.positions("theirs")
 names = set(c.groups()[1])
@@ -70,7 +70,7 @@ klogd_restart
 "$PY" - <<'X' || fail "after another start"
 from kgroup import *
 c = GroupConn()
-while c.coordinator("g") != 0 or c.describe("mine")[0] != 0: pass
+c.until_loaded("mine")
 assert c.positions("two-with-one-name")[1][("t", 0)][0] == 3
 X
 klogd_stop

@@ -52,7 +52,7 @@ assert c.metadata([O])[O][1] == 3
 assert config("cleanup.policy") == "compact" and config("retention.ms") == "1000"
 assert create(3) == 36
 c.create_topic("t", 1)
-while c.coordinator("g") != 0: pass
+c.until_loaded()
 while c.commit("g", {"t": [(0, 5)]}) != {("t", 0): 0}: pass
 assert delete() == 17 and grow(4) == 17 and grow(4, 1) == 17 and grow(2) == 17
 assert alter(0, "delete") == alter(0, "compact,delete") == alter(2, "delete") == alter(1, None) == alter(3, "compact") == 40

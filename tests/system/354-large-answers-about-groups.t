@@ -24,7 +24,7 @@ def whole(d):
     d.frame = lambda: take(size)
     return size
 c = G()
-while c.coordinator("g") != 0: pass
+c.until_loaded()
 MB = os.urandom(1) * 900000
 j = c.join("g", instance="a", session_ms=300000, protocols=(("range", MB),))
 assert c.sync("g", j.generation, j.member_id, [(j.member_id, b"x" * 1000)], instance="a") == (0, b"x" * 1000)

@@ -7,7 +7,7 @@ import sys
 from kgroup import *
 c = GroupConn(timeout=30)
 def commit(topics):
-    while c.coordinator("g") != 0: pass
+    c.until_loaded()
     while True:
         got = c.commit("g", topics)
         if set(got.values()) & {14, 15, 16}: continue

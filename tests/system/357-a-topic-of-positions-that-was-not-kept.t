@@ -7,7 +7,7 @@ from kgroup import *
 from kwire import *
 c = GroupConn(timeout=30)
 assert c.create_topic("t")[0] == 0
-while c.coordinator("g") != 0: pass
+c.until_loaded()
 for g in "g", "h":
     while c.commit(g, {"t": [(0, 5)]}) != {("t", 0): 0}: pass
 # a record of the group where it would stand if there were only one partition: "h" is 104, "g" 103

@@ -15,7 +15,30 @@ static void assert_field(const uint8_t *p, int at, int width, int64_t want)
         fail_msg("at %d: %lld, not %lld", at, (long long)got, (long long)want);
 }
 
-/* magic, version 1, CRC of everything after byte 16 */
+struct field {
+    int at, width;
+    int64_t value;
+};
+
+static void assert_fields(const uint8_t *p, const struct field *f, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_field(p, f[i].at, f[i].width, f[i].value);
+}
+
+/* A file with a bit that differs, wherever it is, is none, and neither is one that is cut, wherever that is. */
+static void assert_taken_whole_only(uint8_t *p, size_t n, uint8_t bit, bool (*is_taken)(const uint8_t *p, size_t n))
+{
+    assert_true(is_taken(p, n));
+    for (size_t i = 0; i < n; i++) {
+        p[i] ^= bit;
+        assert_false(is_taken(p, n));
+        p[i] ^= bit;
+        assert_false(is_taken(p, i));
+    }
+}
+
+/* magic, version, CRC of everything after byte 16 */
 static void assert_head(const uint8_t *p, size_t n, const char *magic, int version)
 {
     assert_memory_equal(p, magic, 8);
@@ -39,6 +62,12 @@ static const struct segment_sum some_sum = {
     .all_heads = 13,
 };
 
+static bool is_checkpoint(const uint8_t *p, size_t n)
+{
+    struct checkpoint back;
+    return checkpoint_decode(slice_of(p, n), &back);
+}
+
 static void the_checkpoint(void **state)
 {
     const struct checkpoint c = {
@@ -50,10 +79,7 @@ static void the_checkpoint(void **state)
         .identity = 26,
         .sealed = 27,
     };
-    static const struct {
-        int at, width;
-        int64_t value;
-    } fields[] = {
+    static const struct field fields[] = {
         { 16, 8, 21 },   { 24, 8, 22 },   { 32, 8, 1002 }, { 40, 8, 23 },   { 48, 8, 1001 }, { 56, 8, 24 },
         { 64, 8, 1003 }, { 72, 8, 1004 }, { 80, 8, 1005 }, { 88, 8, 1006 }, { 96, 8, 1007 }, { 104, 8, 1008 },
         { 112, 4, 9 },   { 116, 4, 10 },  { 120, 4, 11 },  { 124, 4, 1 },   { 128, 8, 25 },  { 136, 4, 12 },
@@ -65,17 +91,17 @@ static void the_checkpoint(void **state)
     (void)state;
     checkpoint_encode(p, &c);
     assert_head(p, sizeof p, "klogckpt", 2);
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        assert_field(p, fields[i].at, fields[i].width, fields[i].value);
+    assert_fields(p, fields, ARRAY_LEN(fields));
     assert_true(checkpoint_decode(slice_of(p, sizeof p), &back));
     checkpoint_encode(again, &back);
     assert_memory_equal(again, p, sizeof p);
-    for (size_t i = 0; i < sizeof p; i++) {
-        p[i] ^= 1;
-        assert_false(checkpoint_decode(slice_of(p, sizeof p), &back));
-        p[i] ^= 1;
-        assert_false(checkpoint_decode(slice_of(p, i), &back));
-    }
+    assert_taken_whole_only(p, sizeof p, 1, is_checkpoint);
+}
+
+static bool is_mark(const uint8_t *p, size_t n)
+{
+    struct flush_mark back;
+    return mark_decode(slice_of(p, n), &back);
 }
 
 static void the_flush_mark_and_the_one_of_version_1(void **state)
@@ -83,31 +109,28 @@ static void the_flush_mark_and_the_one_of_version_1(void **state)
     static const uint8_t v1[32] = { 'k',  'l',  'o', 'g', 'f', 'l', 's', 'h', 0, 0, 0,  1, 0x4a, 0xc7, 0xf8, 0x15,
                                     0, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 42, 0, 0, 0, 0 };
     const struct flush_mark m = { .offset = 41, .identity = 42, .segment = 40, .position = 44, .all_heads = 45 };
-    static const struct {
-        int at, width;
-        int64_t value;
-    } fields[] = { { 16, 8, 41 }, { 24, 4, 42 }, { 28, 4, 45 }, { 32, 8, 40 }, { 40, 8, 44 } };
+    static const struct field fields[] = { { 16, 8, 41 }, { 24, 4, 42 }, { 28, 4, 45 }, { 32, 8, 40 }, { 40, 8, 44 } };
     uint8_t p[MARK_BYTES], again[MARK_BYTES];
     struct flush_mark back;
 
     (void)state;
     mark_encode(p, &m);
     assert_head(p, sizeof p, "klogflsh", 2);
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        assert_field(p, fields[i].at, fields[i].width, fields[i].value);
+    assert_fields(p, fields, ARRAY_LEN(fields));
     assert_true(mark_decode(slice_of(p, sizeof p), &back));
     mark_encode(again, &back);
     assert_memory_equal(again, p, sizeof p);
-    for (size_t i = 0; i < sizeof p; i++) {
-        p[i] ^= 1;
-        assert_false(mark_decode(slice_of(p, sizeof p), &back));
-        p[i] ^= 1;
-        assert_false(mark_decode(slice_of(p, i), &back));
-    }
+    assert_taken_whole_only(p, sizeof p, 1, is_mark);
     assert_true(mark_decode(slice_of(v1, sizeof v1), &back));
     assert_int_equal(back.offset, 41);
     assert_int_equal(back.identity, 42);
     assert_int_equal(back.segment, -1);
+}
+
+static bool is_start_mark(const uint8_t *p, size_t n)
+{
+    struct start_mark back;
+    return start_decode(slice_of(p, n), &back);
 }
 
 static void the_start_mark(void **state)
@@ -125,21 +148,19 @@ static void the_start_mark(void **state)
     assert_true(start_decode(slice_of(p, sizeof p), &back));
     assert_int_equal(back.offset, 41);
     assert_int_equal(back.identity, 42);
-    for (size_t i = 0; i < sizeof p; i++) {
-        p[i] ^= 1;
-        assert_false(start_decode(slice_of(p, sizeof p), &back));
-        p[i] ^= 1;
-        assert_false(start_decode(slice_of(p, i), &back));
-    }
+    assert_taken_whole_only(p, sizeof p, 1, is_start_mark);
+}
+
+static bool is_text_header(const uint8_t *p, size_t n)
+{
+    struct text_header back;
+    return text_header_decode(p, (int64_t)n, &back);
 }
 
 static void the_text_header_and_its_entries(void **state)
 {
     const struct text_header h = { .identity = 30, .sealed = true, .base = 31, .text_base = 32, .sum = some_sum };
-    static const struct {
-        int at, width;
-        int64_t value;
-    } fields[] = {
+    static const struct field fields[] = {
         { 16, 8, 31 },   { 24, 8, 32 },   { 32, 4, 1 },    { 36, 4, 30 },   { 40, 8, 1002 },
         { 48, 8, 1001 }, { 56, 8, 1003 }, { 64, 8, 1004 }, { 72, 8, 1005 }, { 80, 4, 9 },
         { 84, 4, 10 },   { 88, 4, 11 },   { 92, 4, 12 },
@@ -150,16 +171,10 @@ static void the_text_header_and_its_entries(void **state)
     (void)state;
     text_header_encode(p, &h);
     assert_head(p, sizeof p, "klogtext", 2);
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        assert_field(p, fields[i].at, fields[i].width, fields[i].value);
+    assert_fields(p, fields, ARRAY_LEN(fields));
     assert_true(text_header_decode(p, sizeof p, &back));
     assert_int_equal(back.sum.text_bytes, 1003);
-    for (size_t i = 0; i < sizeof p; i++) {
-        p[i] ^= 0x80;
-        assert_false(text_header_decode(p, sizeof p, &back));
-        p[i] ^= 0x80;
-    }
-    assert_false(text_header_decode(p, sizeof p - 1, &back));
+    assert_taken_whole_only(p, sizeof p, 0x80, is_text_header);
 }
 
 /* Two batches of ten records with an entry for the second one. */
@@ -200,6 +215,16 @@ static void the_index_files_of_a_segment(void **state)
     bytebuf_done(&b);
 }
 
+static bool is_snapshot(const uint8_t *p, size_t n)
+{
+    struct producers back = { 0 };
+    int64_t offset;
+    uint32_t identity;
+    bool is = producers_decode(slice_of(p, n), &back, &offset, &identity);
+    producers_clear(&back);
+    return is;
+}
+
 static void the_producer_snapshot(void **state)
 {
     struct producers ps = { 0 }, back = { 0 };
@@ -234,12 +259,7 @@ static void the_producer_snapshot(void **state)
     assert_int_equal(offset, 114);
     assert_int_equal(back.n, 1);
     producers_clear(&back);
-    for (size_t i = 0; i < b.n; i++) {
-        b.p[i] ^= 2;
-        assert_false(producers_decode(slice_of(b.p, b.n), &back, &offset, &identity));
-        b.p[i] ^= 2;
-        assert_false(producers_decode(slice_of(b.p, i), &back, &offset, &identity));
-    }
+    assert_taken_whole_only(b.p, b.n, 2, is_snapshot);
     producers_clear(&ps);
     bytebuf_done(&b);
 }
@@ -327,28 +347,30 @@ static void the_small_files(void **state)
     bytebuf_done(&b);
 }
 
+static const struct uuid marked = { { 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7 } };
+
+static bool is_clean_marker(const uint8_t *p, size_t n)
+{
+    int64_t note;
+    return clean_decode(slice_of(p, n), &marked, &note);
+}
+
 static void the_clean_marker_and_the_one_of_version_1(void **state)
 {
     static const uint8_t v1[32] = { 'k', 'l', 'o', 'g', 'c', 'l', 'e', 'a', 0,    0,    0,
                                     1,   0x55, 0xf5, 0xa1, 0x32, 7,   7,   7,    7,    7,    7,
                                     7,   7,   7,   7,   7,   7,   7,   7,   7,   7 };
-    struct uuid id;
+    struct uuid id = marked;
     uint8_t clean[CLEAN_BYTES];
     int64_t note = 0;
 
     (void)state;
-    memset(id.b, 7, sizeof id.b);
     clean_encode(&id, 12345, clean);
     assert_true(clean_decode(slice_of(clean, sizeof clean), &id, &note));
     assert_int_equal(note, 12345);
     assert_true(clean_decode(slice_of(v1, sizeof v1), &id, &note));
     assert_int_equal(note, -1);
-    for (size_t i = 0; i < sizeof clean; i++) {
-        clean[i] ^= 1;
-        assert_false(clean_decode(slice_of(clean, sizeof clean), &id, &note));
-        clean[i] ^= 1;
-        assert_false(clean_decode(slice_of(clean, i), &id, &note));
-    }
+    assert_taken_whole_only(clean, sizeof clean, 1, is_clean_marker);
     id.b[0]++;
     assert_false(clean_decode(slice_of(clean, sizeof clean), &id, &note));
 }

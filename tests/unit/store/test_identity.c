@@ -91,16 +91,22 @@ static void small(struct fixture *f)
     f->cfg.index_interval_bytes = 1500;
 }
 
+/* A log of small segments with n batches of two records. */
+static void open_small(struct fixture *f, int n)
+{
+    small(f);
+    must_open(f);
+    for (int i = 0; i < n; i++)
+        put(f, f->l, 2, 0);
+}
+
 /* Each bit of the fields outside the checksum, of a first, a middle and a last batch of a segment. */
 static void a_flipped_offset_or_length_hides_one_batch(void **state)
 {
     struct fixture *f = *state;
     static const int batches[] = { 0, 5, 8, 10 };
 
-    small(f);
-    must_open(f);
-    for (int i = 0; i < 60; i++)
-        put(f, f->l, 2, 0);
+    open_small(f, 60);
     int64_t one = ends_of(f).size_bytes / 60;
     shut(f, true);
     int64_t in_first = file_size(f, SEG0 ".log") / one;
@@ -223,10 +229,7 @@ static void what_is_missing_after_a_clean_stop_is_told(void **state)
 {
     struct fixture *f = *state;
 
-    small(f);
-    must_open(f);
-    for (int i = 0; i < 60; i++)
-        put(f, f->l, 2, 0);
+    open_small(f, 60);
     int64_t one = ends_of(f).size_bytes / 60;
     shut(f, true);
     file_cut(f, "00000000000000000022.log", 10 * one);
@@ -253,10 +256,7 @@ static void a_look_is_remembered(void **state)
 {
     struct fixture *f = *state;
 
-    small(f);
-    must_open(f);
-    for (int i = 0; i < 60; i++)
-        put(f, f->l, 2, 0);
+    open_small(f, 60);
     reopen(f, true);
     assert_int_equal(read_all(f->l, 0, 1 << 20), 0);
     for (int i = 0; i < f->l->n_segs; i++) {
@@ -382,10 +382,7 @@ static void what_is_ready_is_read_without_waiting_for_the_rest(void **state)
     struct plog_span s;
     pthread_t t;
 
-    small(f);
-    must_open(f);
-    for (int i = 0; i < 59; i++)
-        put(f, f->l, 2, 0);
+    open_small(f, 59);
     int64_t one = ends_of(f).size_bytes / 59;
     shut(f, true);
     file_poke(f, "00000000000000000022.text", 96 + 24 + 2, "x", 1);
