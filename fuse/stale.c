@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A klogfs that was killed leaves its mount: every access says ENOTCONN until it is detached. */
+/*
+ * A klogfs that was killed leaves its mount: every access says ENOTCONN until it is detached, and nothing else can be
+ * mounted there. So the place is looked at before mounting, and a dead klogfs is taken away; another file system's mount, or
+ * a living one, never is. At start, before any thread.
+ */
 #include "fuse/stale.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klog group describe: positions and lag, members, or state, in the columns of Kafka's own tool. */
+/*
+ * klog group describe: positions and lag, members, or state, in the columns of Kafka's own tool, so that scripts for that
+ * one read these as well. A group that is not there makes the command fail, after the others were shown. What cannot be
+ * known (the end of a partition that is gone, and so its lag) is "-", in JSON null. One thread.
+ */
 #include "lib/base/mem.h"
 #include "src/commands.h"
 #include "src/group_entries.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing settings with IncrementalAlterConfigs. One thread. */
+/*
+ * Settings of topics and brokers as they stand on a command line: which resource is meant, KEY=VALUE and its relatives, and
+ * the change itself by IncrementalAlterConfigs, in one request, so that all of it is done or nothing. A broker's settings
+ * are asked of that broker, a topic's of the controller. One thread.
+ */
 #include "src/config_entries.h"
 
 #include <string.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows, bytes and times on standard output; see out.h. */
+/*
+ * What commands print on standard output: rows as tables or JSON, bytes that may be anything, times. A table's columns are
+ * as wide as their widest cell on a terminal; bytes that are no UTF-8 come as base64 in JSON and escaped for people, so that
+ * no topic's content reaches the terminal as control characters. One thread.
+ */
 #include "src/out.h"
 
 #include <string.h>

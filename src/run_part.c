@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One partition, from one commit to the next; rules and states in run.h. One thread. */
+/*
+ * One partition that `klog run` works on, from one commit to the next: find the position, fetch, hand batches to COMMAND,
+ * commit what it has done, try again or bury what it could not do. States and their moves stand in the table below; the
+ * rules are run.h's. A partition that is given back while COMMAND has its records is busy until that is over. One thread.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -14,6 +14,10 @@ sources() { find lib daemon fuse src tests bench -name '*.[ch]' -o -name '*.def'
 for f in $(sources); do
     head -n3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || complain "$f:1: no licence line in the first three"
 done
+# What a file is for stands at its head, so that nobody has to read it to know whether to read it.
+for f in $(find lib daemon fuse src -name '*.c'); do
+    sed -n '/\/\* SPDX-[^*]*\*\//d; /^$/d; /^\/\*/q; q1' "$f" || complain "$f:2: no head: what it owns, its thread, its rules"
+done
 while IFS=: read -r file line text; do
     complain "$file:$line: banned: $text"
 done < <(find lib daemon fuse src -name '*.[ch]' -exec grep -nE '\b(strcpy|strcat|sprintf|vsprintf|strncpy|strtok|gets|usleep|alloca|system)[[:space:]]*\(' /dev/null {} + |

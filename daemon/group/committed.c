@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of one group's committed offsets, by topic and partition. Of two records for the same partition the one that
+ * stands later in the log wins, whichever is read first, so that loading in any order gives the same table. What expires,
+ * and when, is judged here and done by the caller. Pure; the caller holds the group's lock.
+ */
 #include "daemon/group/committed.h"
 
 #include <stdlib.h>

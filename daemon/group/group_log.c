@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of __consumer_offsets, written and read. Both go through the schemas of lib/wire (offset and group keys and
+ * values), with the two bytes of version before them that Kafka puts there. Reading trusts nothing: a record gives its parts
+ * or a reason why not, and group_log_restore makes a group only of members that could have joined it. Pure.
+ */
 #include "daemon/group/group_log.h"
 
 #include <string.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One record after the other, as the log has them, into the table of groups: a later record of a group replaces an earlier
+ * one, a tombstone deletes it, offsets are kept by committed.h's rule. What is set aside is counted, and the first reason
+ * kept, for one line in the log. Pure.
+ */
 #include "daemon/group/group_replay.h"
 
 #include "daemon/group/group_log.h"

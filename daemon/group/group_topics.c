@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The topics that a group's members subscribe to, as a set of names: read from the metadata that they sent when they joined.
+ * Where a single one cannot be read, the set is not known and every topic counts as subscribed, since positions of a topic
+ * that is read must not expire. Pure.
+ */
 #include "daemon/group/group_topics.h"
 
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The four changes of settings (KIP-339): set, delete, append to a list, take from a list. They are applied in the order in
+ * which they were asked for, each to what the one before it left; a list begins with the value in force when the setting
+ * itself is not there. Words of a list are compared whole. Pure: whether the values make sense is the configuration table's
+ * to judge.
+ */
 #include "daemon/meta/config_ops.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How urgently a log wants to be cleaned, as one number: what may wait no longer comes before what is dirty, and that before
+ * tombstones whose time has come; within each the share of dirty bytes decides. Pure; reads no clock.
+ */
 #include "daemon/upkeep/cleaner_choice.h"
 
 #include "daemon/config/topic_config.h"

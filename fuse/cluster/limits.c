@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A topic's max.message.bytes: asked for at the first open to append, and again behind the scenes now and
- * then. */
+/*
+ * A topic's max.message.bytes: who appends must know how long a line may be. The first open to append waits for the answer;
+ * later ones have it asked for again behind the scenes, now and then, and after a broker has refused a batch as too large.
+ * Until it is known, and when nobody answers, Kafka's default holds. Loop's thread.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

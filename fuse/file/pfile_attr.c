@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Size and time of a partition, and its table of operations. Loop's thread. */
+/*
+ * Partitions as the kernel sees them: size and time, opening, and the tables of operations of pN and `any`. A size is never
+ * older than the question (P2 of pfile.h). An open looks up what the file then goes by, how long a line may be and where the
+ * log begins, but waits only half a second for it: what is done with the file will tell. Loop's thread.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

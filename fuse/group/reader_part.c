@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One partition that is read as a group: fetching records as lines, and committing; see reader.h. Loop's
- * thread. */
+/*
+ * One partition that is read as a group: where it goes on, fetching records as lines into the reader's buffer, and
+ * committing what was acknowledged. What stands before damage in the log is handed out first, then the read says EIO; a
+ * position that the log no longer has is moved (A8). Rules: reader.h. Loop's thread.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables .status: of a topic, its partitions; of the cluster, its brokers and what is wrong. Loop's
- * thread. */
+/*
+ * The tables .status: of a topic, its partitions with leader, replicas and ends; of the cluster, its brokers and what is
+ * wrong, which is partitions without a leader or with replicas behind. They are made of the metadata and, for a topic, of
+ * one question for each partition's ends. For people: columns may come. Loop's thread.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rendering records to lines and keeping them; see text.h. Loop's thread. */
+/*
+ * Rendering batches to lines, and keeping what was rendered in chunks that are found by text position. All chunks of a mount
+ * share one cache with a bound: the least recently used one goes first, those that a reader has passed before them. An
+ * answer points into chunks, so one lives until its last reference goes, which may be on another thread; all else is the
+ * loop's.
+ */
 #include "fuse/text/text.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of open files. Loop's thread. */
+/*
+ * The life of open files: made at open, found by the kernel's handle, freed when the kernel is done with them and no request
+ * needs them any more. What a kind of file does is behind the table of operations of its node's kind. Loop's thread.
+ */
 #include "fuse/tree/file.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which broker looks after a group: asked once, kept until somebody doubts it. On the loop's thread. */
+/*
+ * Which broker looks after a group (FindCoordinator): asked once, kept until somebody doubts it. All calls of a client for
+ * one group share the question and its answer. A refusal is told once, and the next call asks anew; a question that fails
+ * leaves nothing behind, and who still waits asks again, until its own deadline. On the loop's thread.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From waiting to owning: JoinGroup, SyncGroup, committed offsets. On the loop's thread. */
+/*
+ * The way of a member from waiting to owning partitions: JoinGroup, SyncGroup, and then the committed offsets of what it was
+ * given, with the topics' ids, so that a position of a topic that was deleted is none. Each step that fails says whether to
+ * begin anew, with which member id, and after how long, or that the member has ended. Its states are member_int.h's. On the
+ * loop's thread.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One batch of a producer: see producer_int.h. Knows nothing of requests. On the client's loop. */
+/*
+ * One batch of a producer (producer_int.h): filled record by record, sealed into the bytes that are sent, renumbered when
+ * sequence numbers begin anew, and cut into smaller ones when a broker finds it too large. Which records belong to which
+ * send is kept as spans, so that each send learns of its own. Knows nothing of requests. On the client's loop.
+ */
 #include <errno.h>
 
 #include "lib/base/check.h"

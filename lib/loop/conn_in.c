@@ -2,12 +2,12 @@
 /*
  * The way in: bytes from the socket become frames. On the loop's thread.
  *
- * Reading starts in the loop's scratch buffer; small frames are cut from it, many from one read.
- * A frame that is not whole yet gets memory of its own, and the rest of it is read straight into
- * that, with the scratch behind it for what follows. Invariant: the memory reserved for a frame
- * is at most a small constant or twice what has arrived of it, unless it was at hand already.
- * For more than the small constant the user is asked (ops->may_take); until it says yes nothing more
- * is read, and what was read already waits in `held`.
+ * Reading starts in the loop's scratch buffer; small frames are cut from it, many from one read. A frame that is not whole
+ * yet gets memory of its own, and the rest of it is read straight into that, with the scratch behind it for what follows.
+ *
+ * Invariant: the memory reserved for a frame is at most a small constant or twice what has arrived of it, unless it was at
+ * hand already. For more than the small constant the user is asked (ops->may_take); until it says yes nothing more is read,
+ * and what was read already waits in `held`.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names to addresses. A numeric address is answered without the pool, but never from inside the call. */
+/*
+ * Names to addresses. getaddrinfo() may wait for a name server, so it runs on a worker; a numeric address is answered
+ * without one, but never from inside the call, so that callers need not be ready for their own callback. What is found is
+ * the callback's only while it runs.
+ */
 #include <netdb.h>
 #include <string.h>
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cleaner's two checkpoints as text, both ways, and their files as one call each. A file that is not there has no lines;
+ * a damaged one is -EBADMSG, after the lines before the damage were told. Files are replaced whole. Whoever writes and reads
+ * may wait for the disk.
+ */
 #include "lib/store/clean_marks.h"
 
 #include <errno.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a log may be cleaned now. Any thread; reads headers of segments that nobody has asked about yet. */
+/*
+ * What of a log may be cleaned now: sealed segments that are flushed and below `limit`, minus those with records younger
+ * than min.compaction.lag.ms. Takes references, so that retention may go on meanwhile. Also what the choice among logs goes
+ * by: clean and dirty bytes, and how old the oldest dirty record is. Any thread; reads headers of segments that nobody has
+ * asked about yet.
+ */
 #include <errno.h>
 
 #include "lib/base/check.h"

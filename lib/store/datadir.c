@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a log directory: make it, lock it, learn whose it is, and whether the last stop was clean. Whatever does not fit
+ * is refused before a byte of the directory is changed, with one line for people. The clean marker is removed durably before
+ * anything is appended (S7), so that a crash is never taken for a clean stop. The lock is the kernel's and goes with the
+ * process. Thread-safe: all fields but `failed`, which is atomic, are set once.
+ */
 #include "lib/store/datadir.h"
 
 #include <errno.h>

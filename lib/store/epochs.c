@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leader epochs, as Kafka's LeaderEpochFileCache has them: an epoch is only noted when it is newer than all that are known,
+ * truncation at the end forgets what begins there, truncation at the start moves the epoch that reaches over it. Below: its
+ * file, of which only a whole and rising list is taken. Pure; the log's mu guards it.
+ */
 #include "lib/store/epochs.h"
 
 #include <inttypes.h>

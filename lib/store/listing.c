@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What files a partition's directory has. Half-written ones (*.tmp) are removed. */
+/*
+ * What files a partition's directory has: the base offsets of its segments, in order, and the producers' snapshots. Half-
+ * written files (*.tmp) are removed as they are found; index files without a log are orphans, and go when the caller says
+ * so. Names that are not the store's own are left alone.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling good batches from everything else. A batch counts when header, checksum and offset are right (S1); where one is
+ * not, the file is searched for the next magic byte from which a good one begins, and what lies between is damage; when none
+ * comes, it is a tail. Checksums that are tried behind damage are bounded, so that no file takes hours. Only a window of the
+ * file is in memory. One thread a scan.
+ */
 #include "lib/store/logscan.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of meta.properties and partition.metadata and the bytes of the clean-shutdown marker, both ways. What is read may
+ * be anybody's: unknown keys are passed over, numbers are judged, a checksum that does not fit makes the file unreadable
+ * instead of half right. Pure.
+ */
 #include "lib/store/metafiles.h"
 
 #include <errno.h>

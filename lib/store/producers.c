@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Idempotent producers of one partition: the last batches of each, by which a batch is new, a repetition, or out of
+ * sequence; the order of use, by which the longest idle one is forgotten; and the snapshot file (docs/DISK-FORMAT.md), of
+ * which only a whole and consistent one is taken. Judging changes nothing: producers_add is for what was appended. Pure; the
+ * log's mu guards it.
+ */
 #include "lib/store/producers.h"
 
 #include <uthash.h>

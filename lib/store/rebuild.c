@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a segment's index files anew from its log. Blocks; whoever calls keeps others away from the segment.
+/*
+ * Making a segment's index files anew from its log, which is the truth. Bytes that are no batch keep their place in the log
+ * and in the text. Where the text comes out shorter or longer than was known before, the first damage gets the difference,
+ * in a second pass, so that positions behind it stay what they were. Blocks; whoever calls keeps others away from the
+ * segment.
  */
 #include <errno.h>
 

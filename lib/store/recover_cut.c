@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ending a log where its good part ends. What is cut off is kept for a day in NNN.log.POSITION.cut
- * (plog_retain). */
+/*
+ * Ending a log where its good part ends. What is cut off may be all that somebody has of it, so it is kept in
+ * NNN.log.POSITION.cut for a day (plog_retain removes it); padding and holes are not copied, and a full disk stops nobody
+ * from starting. Segments behind the end are renamed whole, the last one first, so that the next start cuts at the same
+ * place if this one is interrupted. Part of opening a log: nobody else uses it yet.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leader epochs and producer state after opening: from their files where those can be read, the rest from the
- * log. */
+/*
+ * Leader epochs and producer state after opening: from their files where those can be read and fit the log, and the rest
+ * from the headers of the batches behind them. A snapshot that claims more than the log has, or is of another partition, is
+ * dropped. Part of opening a log: nobody else uses it yet.
+ */
 #include <errno.h>
 #include <inttypes.h>
 

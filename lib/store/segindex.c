@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes into a segment's index files, and the header of its .text file. Pure but for the header's read
- * and write. */
+/*
+ * What goes into a segment's index files, entry by entry, and the header of its .text file (docs/DISK-FORMAT.md), which says
+ * how far the indexes reach and what the segment's sums are, under a checksum. A header that does not fit is none, and the
+ * segment's files are made anew. Pure but for the header's read and write.
+ */
 #include <errno.h>
 #include <string.h>
 

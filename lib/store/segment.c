@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A segment in memory: its files, which are opened when they are needed, and what an appended batch adds to its sums and
+ * indexes. References keep it while somebody reads it, also after the log has let go of it; its files are unlinked by name.
+ * It takes no lock: the log's mu guards its numbers.
+ */
 #include "lib/store/segment.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small things of lib/base that have no test of their own: varints, ids as text, the arena, byte buffers, the table of
+ * errors, and text as Java counts it. Borders and what is refused come before the common case.
+ */
 #include "unit.h"
 
 #include "lib/base/arena.h"

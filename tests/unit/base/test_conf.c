@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of settings: defaults, ranges, and files of key=value lines with what properties(5) allows in them. A bad value
+ * changes nothing, and says in one line what, where and what was meant.
+ */
 #include "unit.h"
 
 #include <fcntl.h>

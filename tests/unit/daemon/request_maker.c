@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests for a broker, made up field by field from the schemas' tables: names decide what is likely, chance decides when
+ * it is something else. What answers tell (ids, epochs, sessions) is remembered and used in later requests, so that they get
+ * beyond the first check. No request is aimed at a known weakness; the seed is all there is.
+ */
 #include "request_maker.h"
 
 #include <stdio.h>

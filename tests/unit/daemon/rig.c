@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole broker in this process and a client that blocks: starting on a free port and a directory of its own, stopping,
+ * starting again on what is there, and sending structs through real sockets. Whatever goes wrong here fails the test at
+ * once.
+ */
 #include "rig.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reactor: the order in which timers, descriptors, tasks and deferred work run, that none starves the others, what other
+ * threads may do to it, and how it ends. Time is waited for only where a thread has to be seen asleep.
+ */
 #include "unit.h"
 #include "world.h"
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The surroundings of one group, made of numbers: its clock, its records (written when the test says so, in the order asked
+ * for) and its answers, which end up in tickets. fake_check() holds the group against its invariants; in the end each ticket
+ * has had exactly one answer (G5).
+ */
 #include "unit.h"
 
 #include "tests/unit/daemon/group/fake_group.h"
