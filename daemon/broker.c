@@ -61,6 +61,19 @@ static void topic_deleted(void *arg, const char *topic, const struct uuid *topic
     coordinator_topic_deleted(b->coordinator, topic, topic_id);
 }
 
+static int start_loop(struct broker *b);
+
+/* There are never fewer loops: one that gets no connections does what else it has, or sleeps. */
+static void use_loops(struct broker *b, int n)
+{
+    int rc = 0;
+    while (b->n_loops < n && rc == 0)
+        rc = start_loop(b);
+    if (rc < 0)
+        log_warn("num.network.threads=%d: the system gives no more than %d: %s", n, b->n_loops, strerror(-rc));
+    server_use_loops(b->server, MIN(n, b->n_loops));
+}
+
 /* Puts into effect what may change while klogd runs and is no topic's default. On loops[0], or before it runs anything
  * else. */
 static void apply_settings(void *arg, const struct broker_config *now)
@@ -68,6 +81,7 @@ static void apply_settings(void *arg, const struct broker_config *now)
     struct broker *b = arg;
     log_set_level((enum log_level)now->log_level);
     server_limit_connections(b->server, now->max_connections);
+    use_loops(b, broker_config_network_threads(now, b->world->machine));
     int n = workers_resize(b->workers, now->num_io_threads);
     if (n < now->num_io_threads)
         log_warn("num.io.threads=%d: the system gives no more than %d", now->num_io_threads, n);
@@ -81,23 +95,31 @@ static void loop_main(void *arg)
     loop_run(arg);
 }
 
+static int start_loop(struct broker *b)
+{
+    struct loop *lp = loop_new(b->world);
+    if (lp == NULL)
+        return -errno;
+    struct thread *t = thread_start(b->world->exec, loop_main, lp, "klogd-net");
+    if (t == NULL) {
+        loop_free(lp);
+        return -EAGAIN;
+    }
+    b->loop_threads[b->n_loops] = t;
+    b->loops[b->n_loops++] = lp;
+    return 0;
+}
+
 static int start_loops(struct broker *b, char *err, size_t err_size)
 {
-    int n = broker_config_network_threads(&b->config, b->world->machine);
-    b->loops = xcalloc((size_t)n, sizeof(struct loop *));
-    b->loop_threads = xcalloc((size_t)n, sizeof(struct thread *));
-    for (int i = 0; i < n; i++) {
-        struct loop *lp = loop_new(b->world);
-        if (lp == NULL) {
-            snprintf(err, err_size, "cannot make an event loop: %s", strerror(errno));
-            return -EMFILE;
-        }
-        struct thread *t = thread_start(b->world->exec, loop_main, lp, "klogd-net");
-        KCHECK(t != NULL);
-        b->loop_threads[b->n_loops] = t;
-        b->loops[b->n_loops++] = lp;
-    }
-    return 0;
+    int n = broker_config_network_threads(&b->config, b->world->machine), rc = 0;
+    b->loops = xcalloc(NETWORK_THREADS_MAX, sizeof(struct loop *));
+    b->loop_threads = xcalloc(NETWORK_THREADS_MAX, sizeof(struct thread *));
+    while (b->n_loops < n && rc == 0)
+        rc = start_loop(b);
+    if (rc < 0)
+        snprintf(err, err_size, "cannot make an event loop: %s", strerror(-rc));
+    return rc;
 }
 
 static void join_loops(struct broker *b)

@@ -31,7 +31,7 @@ struct broker {
     struct broker_config config; /* set once; with what changes while it runs: cluster_image.defaults */
     int32_t id;                  /* set once */
     char cluster_id[64];         /* set once */
-    struct loop **loops; /* reactors; set once. loops[0] also runs the meta callbacks and upkeep timers */
+    struct loop **loops; /* reactors, which only become more, on loops[0], which also runs the meta callbacks and upkeep timers */
     struct thread **loop_threads;
     int n_loops;
     struct workers *workers;   /* what may block */

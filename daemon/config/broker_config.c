@@ -47,8 +47,10 @@ static const struct conf_key keys[] = {
     { "log.level", CONF_ENUM, "info", 0, 0, log_levels, FIELD(log_level),
       "The least important messages that klogd writes to standard error.", false },
 
-    { "num.network.threads", CONF_INT, "0", 0, 256, NULL, FIELD(num_network_threads),
-      "Threads that serve connections. 0: one a core, at most 8.", true },
+    { "num.network.threads", CONF_INT, "0", 0, NETWORK_THREADS_MAX, NULL, FIELD(num_network_threads),
+      "Threads that serve connections. 0: one a core, at most 8. While klogd runs: from half to twice as many at once; when "
+      "there are fewer, the connections of those that go are closed once they have their answers.",
+      false },
     { "num.io.threads", CONF_INT, "8", 1, 256, NULL, FIELD(num_io_threads),
       "Threads for work that waits for the disk. While klogd runs: from half to twice as many at once.", false },
     { "socket.request.max.bytes", CONF_INT, "104857600", 1024, I32_MAX, NULL, FIELD(socket_request_max_bytes),

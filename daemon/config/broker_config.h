@@ -17,6 +17,7 @@
 #include "lib/base/conf.h"
 
 #define BROKER_CONFIG_KEYS_MAX 128
+#define NETWORK_THREADS_MAX    256
 
 struct broker_config {
     /* who and where */

@@ -12,6 +12,7 @@
 #include "daemon/meta/config_ops.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 
 static void set_busy(struct cluster *c, bool busy)
 {
@@ -80,13 +81,24 @@ static int judge_ops(const struct cluster_change *ch, char *err, size_t err_size
 }
 
 /* As Kafka: so that a slip of the hand does not take the broker down. */
-static int judge_threads(int32_t now, int32_t then, char *err, size_t err_size)
+static int judge_threads(const char *key, int32_t now, int32_t then, char *err, size_t err_size)
 {
     if (then >= now / 2 && then <= now * 2)
         return 0;
-    snprintf(err, err_size, "num.io.threads=%d: it is %d now, and at once it can become %d at least and %d at most", then,
-             now, MAX(now / 2, 1), now * 2);
+    snprintf(err, err_size, "%s=%d: it is %d now, and at once it can become %d at least and %d at most", key, then, now,
+             MAX(now / 2, 1), now * 2);
     return -EINVAL;
+}
+
+static int judge_all_threads(struct cluster *c, const struct broker_config *then, char *err, size_t err_size)
+{
+    const struct broker_config *now = &c->image->defaults->config;
+    const struct machine *m = c->deps.world->machine;
+    int rc = judge_threads("num.io.threads", now->num_io_threads, then->num_io_threads, err, err_size);
+
+    return rc < 0 ? rc
+                  : judge_threads("num.network.threads", broker_config_network_threads(now, m),
+                                  broker_config_network_threads(then, m), err, err_size);
 }
 
 static enum kerr judge_settings(struct cluster *c, struct change *ch, const struct config_settings *s)
@@ -103,7 +115,7 @@ static enum kerr judge_settings(struct cluster *c, struct change *ch, const stru
     if (rc == 0)
         rc = broker_config_check(&cfg, err, sizeof err);
     if (rc == 0)
-        rc = judge_threads(c->image->defaults->config.num_io_threads, cfg.num_io_threads, err, sizeof err);
+        rc = judge_all_threads(c, &cfg, err, sizeof err);
     broker_config_done(&cfg);
     return rc == 0 ? KERR_NONE : change_refuse(ch, KERR_INVALID_REQUEST, "%s", err);
 }

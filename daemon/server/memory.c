@@ -93,7 +93,7 @@ static void begin_relief(struct session *s)
 {
     struct server *server = s->reactor->server;
     tell_short(s);
-    for (int i = 0; i < server->deps.n_loops; i++)
+    for (int i = 0, n = atomic_load(&server->n_reactors); i < n; i++)
         if (&server->reactors[i] != s->reactor)
             loop_post(server->reactors[i].loop, &server->reactors[i].relieve);
     relieve_soon(s->reactor);

@@ -77,7 +77,7 @@ static void reactor_hand_over(struct reactor *rx, int fd, struct listener *l)
 static struct reactor *reactor_choose(struct server *s)
 {
     struct reactor *best = &s->reactors[0];
-    for (int i = 1; i < s->deps.n_loops; i++)
+    for (int i = 1; i < s->n_used; i++)
         if (atomic_load(&s->reactors[i].n_conns) < atomic_load(&best->n_conns))
             best = &s->reactors[i];
     return best;
@@ -268,23 +268,63 @@ static int listener_bind(struct server *s, struct listener *l, const struct brok
     return 0;
 }
 
-/* ---- life ---- */
-static void reactor_init(struct server *s, int i)
+/* ---- how many reactors ---- */
+static void each_session(struct reactor *rx, void (*f)(struct session *s))
+{
+    struct session *next;
+    for (struct session *s = LIST_FIRST(&rx->sessions); s != NULL; s = next) {
+        next = LIST_NEXT(s, link);
+        f(s);
+    }
+}
+
+/* A reactor that gets no more connections closes those it has, each once it has its answers. On its loop. */
+static void on_turn(struct task *t)
+{
+    struct reactor *rx = container_of(t, struct reactor, turn);
+    rx->draining = !atomic_load(&rx->in_use) || atomic_load(&rx->server->draining);
+    if (rx->draining)
+        each_session(rx, session_retire);
+}
+
+static void reactor_make(struct server *s, int i)
 {
     struct reactor *rx = &s->reactors[i];
     rx->server = s;
     rx->loop = s->deps.loops[i];
     rx->take.cb = on_take;
+    rx->turn.cb = on_turn;
+    atomic_init(&rx->in_use, true);
     pthread_mutex_init(&rx->mu, NULL);
     LIST_INIT(&rx->sessions);
     memory_start(rx);
+    atomic_store(&s->n_reactors, i + 1);
 }
+
+void server_use_loops(struct server *s, int n)
+{
+    if (s == NULL || s->n_used == n)
+        return;
+    s->n_used = n;
+    if (s->reactors == NULL)
+        return;
+    for (int i = 0; i < n || i < atomic_load(&s->n_reactors); i++) {
+        if (i == atomic_load(&s->n_reactors))
+            reactor_make(s, i);
+        struct reactor *rx = &s->reactors[i];
+        if (atomic_exchange(&rx->in_use, i < n) != (i < n))
+            loop_post(rx->loop, &rx->turn);
+    }
+}
+
+/* ---- life ---- */
 
 struct server *server_new(const struct server_deps *deps, char *err, size_t err_size)
 {
     struct server *s = xcalloc(1, sizeof *s);
     s->deps = *deps;
     s->reserve_fd = -1;
+    s->n_used = deps->n_loops;
     memory_init(s);
     pthread_mutex_init(&s->drained_mu, NULL);
     cond_init(&s->drained, deps->world->exec);
@@ -329,9 +369,9 @@ void server_limit_connections(struct server *s, int32_t max)
 
 int server_start(struct server *s, int kept_fds, char *err, size_t err_size)
 {
-    s->reactors = xcalloc((size_t)s->deps.n_loops, sizeof *s->reactors);
-    for (int i = 0; i < s->deps.n_loops; i++)
-        reactor_init(s, i);
+    s->reactors = xcalloc(NETWORK_THREADS_MAX, sizeof *s->reactors);
+    for (int i = 0; i < s->n_used; i++)
+        reactor_make(s, i);
     s->reserve_fd = net_of(s)->spare(net_of(s));
     s->possible_conns = connections_possible(s, kept_fds);
 
@@ -354,15 +394,6 @@ static void close_listeners(void *arg)
     }
 }
 
-static void each_session(struct reactor *rx, void (*f)(struct session *s))
-{
-    struct session *next;
-    for (struct session *s = LIST_FIRST(&rx->sessions); s != NULL; s = next) {
-        next = LIST_NEXT(s, link);
-        f(s);
-    }
-}
-
 static void drain_on_loop(void *arg)
 {
     struct reactor *rx = arg;
@@ -378,7 +409,7 @@ static void abort_on_loop(void *arg)
 
 static void each_reactor(struct server *s, void (*f)(void *arg))
 {
-    for (int i = 0; i < s->deps.n_loops; i++)
+    for (int i = 0; i < atomic_load(&s->n_reactors); i++)
         loop_call(s->reactors[i].loop, f, &s->reactors[i]);
 }
 
@@ -411,7 +442,7 @@ void server_free(struct server *s)
         return;
     for (size_t i = 0; i < s->n; i++)
         close_fd(s, &s->listeners[i].w.fd);
-    for (int i = 0; s->reactors != NULL && i < s->deps.n_loops; i++) {
+    for (int i = 0; i < atomic_load(&s->n_reactors); i++) {
         for (size_t k = 0; k < s->reactors[i].n_queue; k++)
             close_fd(s, &s->reactors[i].queue[k].fd);
         free(s->reactors[i].queue);

@@ -22,8 +22,8 @@ struct world;
 struct server_deps {
     const struct world *world;
     const struct broker_config *config; /* as the file and the command line say */
-    struct loop *const *loops; /* the reactors'; the first has the listeners */
-    int n_loops;
+    struct loop *const *loops; /* the reactors'; the first has the listeners. Room for NETWORK_THREADS_MAX */
+    int n_loops;               /* of them, at the start */
     struct workers *workers;           /* for answers that take long */
     const struct server_apis *apis;    /* who handles requests */
     const struct services *services;   /* handed to them with each request */
@@ -32,6 +32,9 @@ struct server_deps {
 struct server *server_new(const struct server_deps *deps, char *err, size_t err_size);
 /* max.connections from now on; connections that are there stay. Any thread. NULL is fine. */
 void server_limit_connections(struct server *s, int32_t max);
+/* Connections are served on the first n loops of deps.loops from now on. Those on others get the answers that are under way
+ * and are closed: their clients come back. On loops[0], or before server_start(). NULL is fine. */
+void server_use_loops(struct server *s, int n);
 /* Listens and accepts from now on. kept_fds: descriptors that others will need besides those that are open now. 0 or -errno
  * with one line in err. */
 int server_start(struct server *s, int kept_fds, char *err, size_t err_size);

@@ -37,6 +37,8 @@ struct accepted { /* a descriptor on its way to its reactor */
 struct reactor { /* one a loop */
     struct server *server;
     struct loop *loop;
+    atomic_bool in_use; /* it gets connections; written on loops[0] */
+    struct task turn;   /* that changed */
     atomic_int n_conns; /* here or on the way here */
     pthread_mutex_t mu;
     struct accepted *queue;    /* guarded by mu */
@@ -66,7 +68,9 @@ struct server {
     struct broker_listener *confs; /* set once */
     size_t n;                      /* set once */
     struct listener *listeners;    /* n of them */
-    struct reactor *reactors;      /* deps.n_loops of them */
+    struct reactor *reactors;      /* NETWORK_THREADS_MAX of them */
+    atomic_int n_reactors;         /* that were made: the first ones; only more */
+    int n_used;                    /* of them, that get connections; loops[0] */
     int reserve_fd; /* given up to turn one connection away when descriptors are out; loops[0] */
     atomic_int max_conns; /* max.connections */
     int possible_conns;   /* what the limit of descriptors leaves room for; set once */
@@ -103,6 +107,7 @@ struct session {
 /* session.c */
 void session_open(struct reactor *rx, int fd, struct listener *l);
 void session_drain(struct session *s); /* finish what is parked, close when nothing is left */
+void session_retire(struct session *s); /* the reactor drains: close when what is under way has its answers */
 void session_abort(struct session *s); /* close now */
 void session_ended(struct session *s, struct request *r);  /* r has its answer: send what can go, in order */
 void session_close(struct session *s, const char *why);    /* and one log line, unless why is NULL */

@@ -290,6 +290,11 @@ static struct request *first_unfinished(struct session *s)
     return r;
 }
 
+void session_retire(struct session *s)
+{
+    session_settle(s);
+}
+
 void session_drain(struct session *s)
 {
     s->busy++;

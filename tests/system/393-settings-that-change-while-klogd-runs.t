@@ -2,7 +2,7 @@
 # What Kafka changes on a running broker changes here, at once and without a restart, and is kept over one; what it does not is
 # refused with 42, as there.
 requires kcat
-klogd_start --override log.cleaner.backoff.ms=86400000 --override log.cleaner.io.max.bytes.per.second=1 --override num.io.threads=4
+klogd_start --override log.cleaner.backoff.ms=86400000 --override log.cleaner.io.max.bytes.per.second=1 --override num.io.threads=4 --override num.network.threads=2
 cat >set.py <<'X'
 import sys
 from kmsg import MsgConn
@@ -82,8 +82,46 @@ eq "it works" 0 "$(echo c:1 | $K -P -K: -t cp -p 0 >&2; echo $?)"
 eq "more again" 0 "$(set_ num.io.threads=2)"
 wait_for 30 "2 threads" has_threads 2
 
+# threads of connections: those of one that goes get their answers and are closed, new ones are served by the others
+net_threads() { grep -lx 'klogd-net' /proc/"$KLOGD_PID"/task/*/comm 2>/dev/null | wc -l; }
+eq "at first" 2 "$(net_threads)"
+eq "far too many" 42 "$(set_ num.network.threads=5)"
+topic idle
+"$PY" - <<'X' || fail "num.network.threads"
+from kmsg import MsgConn
+from kwire import array, i8, i32, i64, string
+def alter(c, n):
+    r = c.ask_msg("IncrementalAlterConfigs", 1, resources=[dict(kind=4, name="1", configs=[dict(name="num.network.threads", op=0, value=str(n))])])
+    assert r["results"][0]["error"] == 0, (n, r)
+def ask(c): return c.ask_msg("DescribeCluster", 1, kind=1)["error"]
+def lives(c):
+    try:
+        return ask(c) == 0
+    except (EOFError, OSError, AssertionError):
+        return False
+old = [MsgConn("127.0.0.1:9092") for _ in range(4)]
+assert [ask(c) for c in old] == [0] * 4
+alter(old[0], 4)
+new = [MsgConn("127.0.0.1:9092") for _ in range(8)]
+assert [ask(c) for c in old + new] == [0] * 12
+waiting = new[-4:]  # with a fetch that waits, and has its answer whatever becomes of the threads
+for c in waiting:
+    c.corr_sent = c.send(1, 4, i32(-1) + i32(2000) + i32(1) + i32(1000) + i8(0) + array([string("idle") + array([i32(0) + i64(0) + i32(1000)])]))
+alter(old[0], 2)
+for c in waiting:
+    assert c.fetched(c.reply(c.corr_sent)) == (0, 0, 0, b"")
+c = next(c for c in old + new if lives(c))
+alter(c, 1)
+rest = [c for c in old + new if lives(c)]
+assert 0 < len(rest) < 12, len(rest)
+again = [MsgConn("127.0.0.1:9092") for _ in range(3)]
+assert [ask(c) for c in again] == [0] * 3
+alter(again[0], 2)
+X
+eq "they are kept" 4 "$(net_threads)"
+
 # units that Kafka reads once
-for k in log.retention.hours=5 log.retention.minutes=5 log.roll.hours=5 num.network.threads=2 listeners=PLAINTEXT://:9095 log.cleaner.enable=false log.retention.check.interval.ms=5; do
+for k in log.retention.hours=5 log.retention.minutes=5 log.roll.hours=5 listeners=PLAINTEXT://:9095 log.cleaner.enable=false log.retention.check.interval.ms=5; do
     eq "$k" 42 "$(set_ "$k")"
 done
 eq "of a finer unit" "0 0" "$(echo $(set_ log.retention.ms=5000000) $(set_ log.roll.ms=5000000))"
