@@ -23,6 +23,13 @@
 #endif
 #endif
 
+/* Locks of daemon/ are taken before those of the store, these before the loops': each folder numbers its own from there. */
+enum {
+    LOCK_RANK_DAEMON = 100,
+    LOCK_RANK_STORE = 200,
+    LOCK_RANK_LOOP = 300,
+};
+
 struct lock {
     pthread_mutex_t mu; /* for conditions to wait with */
     int rank;

@@ -14,6 +14,7 @@
 
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
+#include "lib/base/lock.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
 #include "lib/loop/exec.h"
@@ -120,7 +121,7 @@ struct worker {
 
 struct pool {
     struct workers pub;
-    pthread_mutex_t mu;
+    struct lock mu;
     pthread_cond_t more;
     STAILQ_HEAD(, job) jobs; /* guarded by mu */
     bool stop;               /* guarded by mu */
@@ -134,8 +135,9 @@ static struct pool *pool_of(struct workers *w)
     return container_of(w, struct pool, pub);
 }
 
-static bool is_wanted(const struct worker *me) /* under mu */
+static bool is_wanted(const struct worker *me)
 {
+    lock_assert_held(&me->pool->mu);
     return me->pool->stop || me - me->pool->all < me->pool->wanted;
 }
 
@@ -143,9 +145,9 @@ static bool is_wanted(const struct worker *me) /* under mu */
 static struct job *pool_next(struct worker *me)
 {
     struct pool *p = me->pool;
-    pthread_mutex_lock(&p->mu);
+    lock_take(&p->mu);
     while (STAILQ_EMPTY(&p->jobs) && !p->stop && is_wanted(me))
-        pthread_cond_wait(&p->more, &p->mu);
+        pthread_cond_wait(&p->more, &p->mu.mu);
     struct job *j = is_wanted(me) ? STAILQ_FIRST(&p->jobs) : NULL;
     if (j != NULL)
         STAILQ_REMOVE_HEAD(&p->jobs, link);
@@ -153,7 +155,7 @@ static struct job *pool_next(struct worker *me)
         me->gone = true;
     if (!is_wanted(me))
         pthread_cond_signal(&p->more); /* it may have been told of a job that another must take now */
-    pthread_mutex_unlock(&p->mu);
+    lock_release(&p->mu);
     return j;
 }
 
@@ -168,9 +170,9 @@ static void *worker_main(void *arg)
 static bool worker_begin(struct pool *p, int i)
 {
     struct worker *one = &p->all[i];
-    pthread_mutex_lock(&p->mu);
+    lock_take(&p->mu);
     bool is_there = one->begun && !one->gone;
-    pthread_mutex_unlock(&p->mu);
+    lock_release(&p->mu);
     if (is_there)
         return true;
     if (one->begun)
@@ -185,10 +187,10 @@ static bool worker_begin(struct pool *p, int i)
 
 static void want(struct pool *p, int width)
 {
-    pthread_mutex_lock(&p->mu);
+    lock_take(&p->mu);
     p->wanted = width;
     pthread_cond_broadcast(&p->more);
-    pthread_mutex_unlock(&p->mu);
+    lock_release(&p->mu);
 }
 
 static int pool_resize(struct workers *w, int width)
@@ -206,16 +208,16 @@ static int pool_resize(struct workers *w, int width)
 static void pool_free(struct workers *w)
 {
     struct pool *p = pool_of(w);
-    pthread_mutex_lock(&p->mu);
+    lock_take(&p->mu);
     p->stop = true;
     pthread_cond_broadcast(&p->more);
-    pthread_mutex_unlock(&p->mu);
+    lock_release(&p->mu);
     for (int i = 0; i < WORKERS_MAX; i++) {
         if (p->all[i].begun)
             pthread_join(p->all[i].thread, NULL);
     }
     pthread_cond_destroy(&p->more);
-    pthread_mutex_destroy(&p->mu);
+    lock_done(&p->mu);
     free(p);
 }
 
@@ -223,7 +225,7 @@ static struct workers *pool_new(struct exec *e, int width, const char *name)
 {
     struct pool *p = xcalloc(1, sizeof *p);
     p->pub.exec = e;
-    pthread_mutex_init(&p->mu, NULL);
+    lock_init(&p->mu, LOCK_RANK_LOOP, "workers");
     pthread_cond_init(&p->more, NULL);
     STAILQ_INIT(&p->jobs);
     snprintf(p->name, sizeof p->name, "%s", name);
@@ -236,25 +238,25 @@ static struct workers *pool_new(struct exec *e, int width, const char *name)
 static void pool_submit(struct workers *w, struct job *j)
 {
     struct pool *p = pool_of(w);
-    pthread_mutex_lock(&p->mu);
+    lock_take(&p->mu);
     KCHECK(!p->stop);
     STAILQ_INSERT_TAIL(&p->jobs, j, link);
     pthread_cond_signal(&p->more);
-    pthread_mutex_unlock(&p->mu);
+    lock_release(&p->mu);
 }
 
 static bool pool_cancel(struct workers *w, struct job *j)
 {
     struct pool *p = pool_of(w);
     struct job *one;
-    pthread_mutex_lock(&p->mu);
+    lock_take(&p->mu);
     STAILQ_FOREACH (one, &p->jobs, link) {
         if (one == j)
             break;
     }
     if (one != NULL)
         STAILQ_REMOVE(&p->jobs, j, job, link);
-    pthread_mutex_unlock(&p->mu);
+    lock_release(&p->mu);
     return one != NULL;
 }
 

@@ -12,14 +12,13 @@
 #include "lib/loop/loop.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
+#include "lib/base/lock.h"
 #include "lib/base/mem.h"
-#include "lib/base/thread_state.h"
 #include "lib/loop/loop_int.h"
 #include "lib/loop/net.h"
 
@@ -50,7 +49,7 @@ struct loop {
     struct rcbuf *cache[LOOP_CACHE_SLOTS];
     unsigned cache_hand; /* slot to give up next */
 
-    pthread_mutex_t mu;
+    struct lock mu;
     STAILQ_HEAD(, task) tasks; /* guarded by mu */
     size_t n_tasks;            /* guarded by mu */
     bool sleeping;             /* guarded by mu: in poller_wait, so a post has to wake it */
@@ -58,10 +57,10 @@ struct loop {
 };
 
 /* ---- waking ---- */
-/* Does a sleeper have to be woken? Under mu; the write itself comes after mu, since it would wake a thread that wants mu at
- * once. */
+/* Does a sleeper have to be woken? That itself comes after mu, since it would wake a thread that wants mu at once. */
 static bool loop_must_wake(struct loop *lp)
 {
+    lock_assert_held(&lp->mu);
     bool sleeping = lp->sleeping;
     lp->sleeping = false;
     return sleeping;
@@ -100,7 +99,7 @@ struct loop *loop_new(const struct world *w)
     lp->world = w;
     lp->poller = poller;
     lp->now_ms = world_mono_ms(w);
-    pthread_mutex_init(&lp->mu, NULL);
+    lock_init(&lp->mu, LOCK_RANK_LOOP, "loop");
     STAILQ_INIT(&lp->tasks);
     TAILQ_INIT(&lp->deferred);
     return lp;
@@ -118,7 +117,7 @@ void loop_free(struct loop *lp)
     for (int i = 0; i < LOOP_CACHE_SLOTS; i++)
         rcbuf_unref(lp->cache[i]);
     loop_net(lp)->poller_free(lp->poller);
-    pthread_mutex_destroy(&lp->mu);
+    lock_done(&lp->mu);
     free(lp->heap);
     free(lp->scratch);
     free(lp);
@@ -259,39 +258,39 @@ static void loop_run_timers(struct loop *lp)
 void loop_post(struct loop *lp, struct task *t)
 {
     bool wake = false;
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     if (!t->queued) {
         t->queued = true;
         STAILQ_INSERT_TAIL(&lp->tasks, t, link);
         lp->n_tasks++;
         wake = loop_must_wake(lp);
     }
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
     if (wake)
         loop_wake_soon(lp);
 }
 
 void loop_cancel(struct loop *lp, struct task *t)
 {
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     if (t->queued) {
         t->queued = false;
         STAILQ_REMOVE(&lp->tasks, t, task, link);
         lp->n_tasks--;
     }
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
 }
 
 static struct task *loop_take_task(struct loop *lp)
 {
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     struct task *t = STAILQ_FIRST(&lp->tasks);
     if (t != NULL) {
         STAILQ_REMOVE_HEAD(&lp->tasks, link);
         t->queued = false;
         lp->n_tasks--;
     }
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
     return t;
 }
 
@@ -351,9 +350,9 @@ static int loop_wait_ms(struct loop *lp, int at_most_ms)
 
 int64_t loop_next_due_ms(struct loop *lp)
 {
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     bool now = lp->stop || lp->n_tasks > 0;
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
     if (now || lp->n_deferred > 0)
         return INT64_MIN;
     return lp->n_timers == 0 ? INT64_MAX : lp->heap[1]->due_ms;
@@ -363,14 +362,14 @@ int64_t loop_next_due_ms(struct loop *lp)
 static bool loop_round(struct loop *lp, int timeout_ms)
 {
     int wait_ms = loop_wait_ms(lp, timeout_ms);
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     bool stop = lp->stop;
     size_t n_tasks = lp->n_tasks;
     lp->stop = false;
     if (stop || n_tasks > 0)
         wait_ms = 0;
     lp->sleeping = wait_ms != 0;
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
     if (stop) { /* answers that were posted meanwhile own what they carry */
         for (struct task *t; n_tasks > 0 && (t = loop_take_task(lp)) != NULL; n_tasks--)
             t->cb(t);
@@ -381,10 +380,10 @@ static bool loop_round(struct loop *lp, int timeout_ms)
     int n = loop_net(lp)->poller_wait(lp->poller, lp->events, EVENTS_MAX, wait_ms);
     lp->now_ms = world_mono_ms(lp->world);
 
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     lp->sleeping = false;
     n_tasks = lp->n_tasks;
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
 
     loop_run_fds(lp, n);
     loop_run_timers(lp);
@@ -424,10 +423,10 @@ bool loop_run_once(struct loop *lp, int timeout_ms)
 
 void loop_stop(struct loop *lp)
 {
-    pthread_mutex_lock(&lp->mu);
+    lock_take(&lp->mu);
     lp->stop = true;
     bool wake = loop_must_wake(lp);
-    pthread_mutex_unlock(&lp->mu);
+    lock_release(&lp->mu);
     if (wake)
         loop_wake(lp);
 }
