@@ -52,6 +52,20 @@ static inline void lock_take(struct lock *l)
     t->held[t->n_held++] = l;
 }
 
+/* False: another thread holds it. */
+static inline bool lock_try(struct lock *l)
+{
+#ifdef LOCK_ORDER
+    lock_check_order(l);
+#endif
+    struct thread_state *t = &thread_state;
+    KCHECK(t->n_held < LOCKS_HELD_MAX);
+    if (pthread_mutex_trylock(&l->mu) != 0)
+        return false;
+    t->held[t->n_held++] = l;
+    return true;
+}
+
 static inline void lock_release(struct lock *l)
 {
     struct thread_state *t = &thread_state;

@@ -11,7 +11,7 @@
 struct lock;
 struct loop;
 
-enum { LOCKS_HELD_MAX = 8 };
+enum { LOCKS_HELD_MAX = 16 };
 
 struct thread_state {
     struct loop *loop; /* the one in whose round it is (lib/loop/loop.c); NULL: none */

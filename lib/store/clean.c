@@ -125,10 +125,10 @@ static int compare(const void *a, const void *b)
 
 static void note_producers(struct clean_pass *p)
 {
-    pthread_mutex_lock(&p->l->mu);
+    lock_take(&p->l->mu);
     p->last_of_active = xcalloc((size_t)p->l->producers.n + 1, sizeof *p->last_of_active);
     producers_each(&p->l->producers, note_producer, p);
-    pthread_mutex_unlock(&p->l->mu);
+    lock_release(&p->l->mu);
     qsort(p->last_of_active, (size_t)p->n_active, sizeof *p->last_of_active, compare);
 }
 
@@ -190,11 +190,11 @@ static int find_anchor(struct clean_pass *p)
 {
     int64_t end = p->range.ends[p->range.n - 1];
 
-    pthread_mutex_lock(&p->l->mu);
+    lock_take(&p->l->mu);
     struct segment *s = p->l->segs[plog_find_segment(p->l, end)];
     if (s->base == end)
         p->anchor = segment_ref(s);
-    pthread_mutex_unlock(&p->l->mu);
+    lock_release(&p->l->mu);
     return p->anchor == NULL ? -ECANCELED : 0;
 }
 
@@ -241,9 +241,9 @@ int plog_clean(struct plog *l, const struct clean_options *o, struct clean_resul
     struct clean_pass p = { .l = l, .o = o, .ret = ret, .generation = st.generation };
 
     *ret = (struct clean_result){ .first_dirty = o->first_dirty, .next_horizon_ms = -1 };
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     p.cfg = l->cfg;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = clean_range_take(l, o->first_dirty, o->limit, o->min_lag_ms, o->now_ms, &p.range);
     if (rc < 0)
         return rc;

@@ -391,9 +391,9 @@ static int64_t text_base_of_rest(struct clean_pass *p, int first, int n, const s
 {
     const struct segment *last = p->range.segs[first + n - 1];
 
-    pthread_mutex_lock(&p->l->mu);
+    lock_take(&p->l->mu);
     int64_t end = last->text_base + last->sum.text_bytes;
-    pthread_mutex_unlock(&p->l->mu);
+    lock_release(&p->l->mu);
     return MAX(end - fresh->sum.text_bytes, 0);
 }
 

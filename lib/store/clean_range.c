@@ -14,7 +14,7 @@
 /* References to the sealed segments that end at or below `bound`. */
 static void take_segments(struct plog *l, int64_t bound, struct clean_range *ret)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     bound = MIN(bound, l->flushed.sum.end_offset);
     ret->segs = xcalloc((size_t)l->n_segs, sizeof(struct segment *));
     ret->ends = xcalloc((size_t)l->n_segs, sizeof *ret->ends);
@@ -23,7 +23,7 @@ static void take_segments(struct plog *l, int64_t bound, struct clean_range *ret
         ret->ends[ret->n++] = l->segs[i + 1]->base;
     }
     ret->first_dirty = MAX(ret->first_dirty, MAX(l->start_offset, l->segs[0]->base));
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 static void drop_from(struct clean_range *r, int n)
@@ -41,9 +41,9 @@ static int find_dirty(struct plog *l, int64_t min_lag_ms, int64_t now_ms, struct
         int rc = min_lag_ms > 0 || i == r->dirty ? plog_load_segment(l, r->segs[i]) : 0;
         if (rc < 0)
             return rc;
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         int64_t newest = r->segs[i]->sum.max_timestamp;
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         if (min_lag_ms > 0 && newest > now_ms - min_lag_ms)
             drop_from(r, i);
     }
@@ -83,10 +83,10 @@ int plog_clean_look(struct plog *l, int64_t first_dirty, int64_t limit, int64_t 
     if (rc < 0)
         return rc;
     *ret = (struct clean_look){ .first_dirty = r.first_dirty, .end = r.end, .oldest_ms = -1 };
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     for (int i = 0; i < r.n; i++)
         *(i < r.dirty ? &ret->clean_bytes : &ret->dirty_bytes) += r.segs[i]->sum.size;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (r.dirty < r.n && plog_header_at(l, r.segs[r.dirty], 0, r.segs[r.dirty]->sum.size, &h) == 0)
         ret->oldest_ms = h.max_timestamp;
     clean_range_done(&r);
@@ -97,15 +97,15 @@ int plog_roll_if_older(struct plog *l, int64_t age_ms, int64_t now_ms)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&l->append_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->append_mu);
+    lock_take(&l->mu);
     bool due =
         plog_active(l)->sum.size > 0 && l->active_since_ms >= 0 && now_ms - l->active_since_ms > age_ms;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (due && !datadir_failed(l->dd))
         rc = plog_disk_error(l, plog_roll(l), l->name);
     else
         due = false;
-    pthread_mutex_unlock(&l->append_mu);
+    lock_release(&l->append_mu);
     return rc < 0 ? rc : due;
 }

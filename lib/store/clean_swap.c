@@ -108,9 +108,9 @@ static int write_manifest(struct clean_pass *p, struct segment *const *olds, int
     for (int i = 0; i < n; i++)
         bases[i] = olds[i]->base;
     m.anchor = p->anchor->base;
-    pthread_mutex_lock(&p->l->mu);
+    lock_take(&p->l->mu);
     m.anchor_text = p->anchor->text_base;
-    pthread_mutex_unlock(&p->l->mu);
+    lock_release(&p->l->mu);
     return clean_manifest_write(p->l, &m);
 }
 
@@ -122,14 +122,14 @@ static int commit(struct clean_pass *p, int at, struct segment *const *olds, int
     struct plog *l = p->l;
     struct segment *s = take_over(l, fresh);
 
-    pthread_mutex_lock(&l->append_mu);
-    pthread_mutex_lock(&l->fix_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->append_mu);
+    lock_take(&l->fix_mu);
+    lock_take(&l->mu);
     exchange(l, at, n, segment_ref(s));
-    pthread_mutex_unlock(&l->mu);
-    pthread_mutex_unlock(&l->append_mu);
+    lock_release(&l->mu);
+    lock_release(&l->append_mu);
     int rc = rename_all(l, fresh, s);
-    pthread_mutex_unlock(&l->fix_mu);
+    lock_release(&l->fix_mu);
     if (rc == 0)
         rc = l->io->fsync(l->io, dir);
     if (rc == 0)
@@ -154,9 +154,9 @@ static int prepare(struct clean_pass *p, struct segment *const *olds, int n, con
 {
     struct plog *l = p->l;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     *ret_at = find_group(p, olds, n);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (*ret_at < 0)
         return -ECANCELED;
     if (datadir_failed(l->dd))
@@ -182,7 +182,7 @@ int clean_swap(struct clean_pass *p, int first, int n, struct segment *fresh)
     struct segment *const *olds = p->range.segs + first;
     int at, dir;
 
-    pthread_mutex_lock(&l->slow_mu);
+    lock_take(&l->slow_mu);
     int rc = prepare(p, olds, n, fresh, &at, &dir);
     if (rc == 0) {
         rc = commit(p, at, olds, n, fresh, dir);
@@ -192,7 +192,7 @@ int clean_swap(struct clean_pass *p, int first, int n, struct segment *fresh)
             plog_disk_error(l, rc, l->name);
         clean_discard(fresh, !l->cleaning); /* as long as a manifest names its files, they must be there */
     }
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc;
 }
 
@@ -204,9 +204,9 @@ int clean_raise_claims(struct clean_pass *p)
     struct checkpoint old;
     int rc = 0;
 
-    pthread_mutex_lock(&l->slow_mu);
+    lock_take(&l->slow_mu);
     bool saved = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     bool cut = l->generation != p->generation;
     bool inside = !cut && l->flushed.segment < p->anchor->base;
     KINVARIANT("S4", !inside || l->flushed.sum.end_offset == p->anchor->base);
@@ -216,12 +216,12 @@ int clean_raise_claims(struct clean_pass *p)
             .text_base = p->anchor->text_base,
             .sum = segment_sum_empty(p->anchor->base),
         };
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (cut)
         rc = -ECANCELED;
     else if (inside || (saved && old.flushed.segment < p->anchor->base))
         rc = plog_write_checkpoint(l, p->o->limit);
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc;
 }
 
@@ -230,13 +230,13 @@ static struct segment *next_segment(struct plog *l, int64_t from)
 {
     struct segment *s = NULL;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int i = plog_find_segment(l, from);
     while (i + 1 < l->n_segs && (l->segs[i]->base < from || !l->segs[i]->known))
         i++;
     if (i + 1 < l->n_segs)
         s = segment_ref(l->segs[i]);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return s;
 }
 
@@ -246,11 +246,11 @@ static int write_base(struct plog *l, struct segment *s)
     struct text_header h;
     int rc = 0;
 
-    pthread_mutex_lock(&l->fix_mu);
+    lock_take(&l->fix_mu);
     bool right = segment_read_header(s, &h) && h.sealed && h.text_base == s->text_base;
     if (!right)
         rc = segment_write_header(s, true);
-    pthread_mutex_unlock(&l->fix_mu);
+    lock_release(&l->fix_mu);
     return rc < 0 ? rc : segfile_sync(s->text.file);
 }
 
@@ -273,13 +273,14 @@ static int settle(struct plog *l)
 
 int clean_settle_locked(struct plog *l)
 {
+    lock_assert_held(&l->slow_mu);
     return l->cleaning ? plog_disk_error(l, settle(l), l->name) : 0;
 }
 
 int clean_settle(struct plog *l)
 {
-    pthread_mutex_lock(&l->slow_mu);
+    lock_take(&l->slow_mu);
     int rc = clean_settle_locked(l);
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc;
 }

@@ -59,7 +59,7 @@ static int64_t entry_at(const struct entries *e, int32_t i)
     return e->header_bytes + (int64_t)i * e->entry_bytes;
 }
 
-int entries_write(struct entries *e, pthread_mutex_t *mu)
+int entries_write(struct entries *e, struct lock *mu)
 {
     int32_t n = e->n - e->n_file;
 
@@ -69,10 +69,10 @@ int entries_write(struct entries *e, pthread_mutex_t *mu)
     if (rc < 0)
         return rc;
     if (mu != NULL)
-        pthread_mutex_lock(mu);
+        lock_take(mu);
     e->n_file = e->n;
     if (mu != NULL)
-        pthread_mutex_unlock(mu);
+        lock_release(mu);
     return 0;
 }
 
@@ -89,13 +89,13 @@ int entries_get(struct entries *e, int32_t i, uint8_t *ret)
     return got < 0 ? (int)got : got < e->entry_bytes ? -ENODATA : 0;
 }
 
-int entries_at(struct entries *e, pthread_mutex_t *mu, int32_t i, uint8_t *ret)
+int entries_at(struct entries *e, struct lock *mu, int32_t i, uint8_t *ret)
 {
-    pthread_mutex_lock(mu);
+    lock_take(mu);
     bool in_file = i < e->n_file, is = i < e->n;
     if (is && !in_file)
         memcpy(ret, e->tail + (i - e->n_file) * e->entry_bytes, (size_t)e->entry_bytes);
-    pthread_mutex_unlock(mu);
+    lock_release(mu);
     if (!is || !in_file)
         return is;
     int64_t got = segfile_read(e->file, ret, (size_t)e->entry_bytes, entry_at(e, i));
@@ -174,16 +174,16 @@ static int floor_in_file(struct entries *e, int32_t n, struct entry_key key, int
     return rc;
 }
 
-int entries_floor(struct entries *e, pthread_mutex_t *mu, struct entry_key key, int64_t target, uint8_t *ret,
+int entries_floor(struct entries *e, struct lock *mu, struct entry_key key, int64_t target, uint8_t *ret,
                   int32_t *ret_i)
 {
-    pthread_mutex_lock(mu);
+    lock_take(mu);
     int32_t n_file = e->n_file;
     int32_t count = count_up_to(e->tail, e->n - n_file, e->entry_bytes, key, target);
     if (count > 0) {
         memcpy(ret, e->tail + (count - 1) * e->entry_bytes, (size_t)e->entry_bytes);
         *ret_i = n_file + count - 1;
     }
-    pthread_mutex_unlock(mu);
+    lock_release(mu);
     return count > 0 ? 1 : floor_in_file(e, n_file, key, target, ret, ret_i);
 }

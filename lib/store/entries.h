@@ -9,7 +9,6 @@
 #ifndef KLOG_STORE_ENTRIES_H
 #define KLOG_STORE_ENTRIES_H
 
-#include <pthread.h>
 
 #include "lib/store/segfile.h"
 
@@ -37,16 +36,16 @@ void entries_set_count(struct entries *e, int32_t n); /* forgets the tail; the f
 void entries_add(struct entries *e, const uint8_t *entry);
 bool entries_tail_full(const struct entries *e);
 /* Writes the tail out. mu may be NULL while nobody else knows the log. 0 or -errno (the tail stays). */
-int entries_write(struct entries *e, pthread_mutex_t *mu);
+int entries_write(struct entries *e, struct lock *mu);
 /* The last entry; false when there is none. Takes no lock, reads the file. */
 int entries_get(struct entries *e, int32_t i, uint8_t *ret);
 
 /* Greatest entry with key <= target: 1 and ret (and its number), 0 when there is none, -errno (-ENODATA: the
  * file is shorter than it should be). Takes mu for the tail only. */
-int entries_floor(struct entries *e, pthread_mutex_t *mu, struct entry_key key, int64_t target, uint8_t *ret,
+int entries_floor(struct entries *e, struct lock *mu, struct entry_key key, int64_t target, uint8_t *ret,
                   int32_t *ret_i);
 /* Entry i: 1 and ret, 0 when there is none, -errno as above. Takes mu for the tail only. */
-int entries_at(struct entries *e, pthread_mutex_t *mu, int32_t i, uint8_t *ret);
+int entries_at(struct entries *e, struct lock *mu, int32_t i, uint8_t *ret);
 int64_t entry_key_get(const uint8_t *entry, struct entry_key key);
 
 #endif

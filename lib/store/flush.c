@@ -60,10 +60,10 @@ struct plog_flush *plog_flush_begin(struct plog *l)
 {
     struct plog_flush *t = NULL;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (l->flushed.sum.end_offset < l->end_offset)
         t = ticket_new(l);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return t;
 }
 
@@ -104,16 +104,16 @@ int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
     KCHECK(t->l == l);
     if (rc < 0 && rc != -EMFILE && rc != -ENFILE)
         datadir_fail(l->dd, -rc, l->name);
-    pthread_mutex_lock(&l->mark_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mark_mu);
+    lock_take(&l->mu);
     bool moved = rc == 0 && t->generation == l->generation;
     if (moved)
         flush_done(l, t);
     struct log_point flushed = l->flushed;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (moved)
         plog_disk_error(l, plog_write_mark(l, &flushed), l->name);
-    pthread_mutex_unlock(&l->mark_mu);
+    lock_release(&l->mark_mu);
     for (int i = 0; i < t->n; i++)
         segment_unref(t->parts[i].seg);
     free(t);

@@ -32,6 +32,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog_time.c \
 	%D%/plog_truncate.c \
 	%D%/producers.c %D%/producers.h \
+	%D%/ranks.h \
 	%D%/rebuild.c \
 	%D%/register_files.c %D%/register_files.h \
 	%D%/register_journal.c %D%/register_journal.h \

@@ -129,9 +129,9 @@ int plog_locate(struct plog *l, struct segment *s, int64_t offset, int64_t end, 
 
 struct stamp plog_stamp(struct plog *l)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     struct stamp st = { .start_offset = l->start_offset, .generation = l->generation, .swaps = l->swaps };
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return st;
 }
 

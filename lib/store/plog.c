@@ -56,6 +56,7 @@ int plog_find_segment(const struct plog *l, int64_t offset)
 
 int64_t plog_segment_end(const struct plog *l, int i)
 {
+    lock_assert_held(&l->mu);
     return i + 1 < l->n_segs ? l->segs[i + 1]->base : l->end_offset;
 }
 
@@ -74,6 +75,7 @@ void plog_note_border(struct plog *l)
 /* Offsets rise along the ring, so the newest few are looked at first: that is where readers are. */
 bool plog_get_border(const struct plog *l, int64_t offset, const struct segment *s, struct border *ret)
 {
+    lock_assert_held(&l->mu);
     uint32_t n = MIN(l->n_borders, (uint32_t)BORDERS);
 
     for (uint32_t i = 1; i <= n; i++) {
@@ -121,11 +123,11 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->mark = segfile_new(l->files, path);
     uuid_random(datadir_world(dd)->random, &by_chance);
     memcpy(&l->opening, by_chance.b, sizeof l->opening);
-    pthread_mutex_init(&l->slow_mu, NULL);
-    pthread_mutex_init(&l->append_mu, NULL);
-    pthread_mutex_init(&l->mark_mu, NULL);
-    pthread_mutex_init(&l->fix_mu, NULL);
-    pthread_mutex_init(&l->mu, NULL);
+    lock_init(&l->slow_mu, LOCK_RANK_SLOW, "slow_mu");
+    lock_init(&l->append_mu, LOCK_RANK_APPEND, "append_mu");
+    lock_init(&l->mark_mu, LOCK_RANK_MARK, "mark_mu");
+    lock_init(&l->fix_mu, LOCK_RANK_FIX, "fix_mu");
+    lock_init(&l->mu, LOCK_RANK_PLOG, "mu of a log");
     return l;
 }
 
@@ -138,11 +140,11 @@ static void plog_free(struct plog *l)
     bytebuf_done(&l->pending.bytes);
     producers_clear(&l->producers);
     epochs_done(&l->epochs);
-    pthread_mutex_destroy(&l->slow_mu);
-    pthread_mutex_destroy(&l->append_mu);
-    pthread_mutex_destroy(&l->mark_mu);
-    pthread_mutex_destroy(&l->fix_mu);
-    pthread_mutex_destroy(&l->mu);
+    lock_done(&l->slow_mu);
+    lock_done(&l->append_mu);
+    lock_done(&l->mark_mu);
+    lock_done(&l->fix_mu);
+    lock_done(&l->mu);
     free(l);
 }
 
@@ -230,9 +232,9 @@ int plog_remove(struct plog *l)
 
 void plog_set_config(struct plog *l, const struct plog_config *cfg)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     l->cfg = *cfg;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 const char *plog_name(const struct plog *l)
@@ -242,7 +244,7 @@ const char *plog_name(const struct plog *l)
 
 void plog_ends(struct plog *l, struct plog_ends *ret)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     *ret = (struct plog_ends){
         .start_offset = l->start_offset,
         .end_offset = l->end_offset,
@@ -252,7 +254,7 @@ void plog_ends(struct plog *l, struct plog_ends *ret)
         .checkpoint_hw = l->checkpoint_hw,
         .text_era = ((int64_t)(l->opening >> 1) << 32) + (uint32_t)(l->generation + l->swaps),
     };
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 /* ---- rolling ---- */
@@ -269,9 +271,9 @@ int plog_create_files(struct plog *l, struct segment *s)
             return rc;
         segfile_unpin(files[i]);
     }
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     l->dir_changes++;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return segment_write_header(s, false);
 }
 
@@ -281,15 +283,16 @@ static void seal(struct plog *l, struct segment *s)
 {
     if (segment_write_tails(s, &l->mu) < 0)
         return;
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     segment_add_last_time(s);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (segment_write_tails(s, &l->mu) == 0)
         segment_write_header(s, true);
 }
 
 int plog_roll(struct plog *l)
 {
+    lock_assert_held(&l->append_mu);
     struct segment *old = plog_active(l);
     struct segment *s = segment_new(l->files, l->name, l->identity, l->end_offset);
 
@@ -303,11 +306,11 @@ int plog_roll(struct plog *l)
         return rc;
     }
     seal(l, old);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     plog_push_segment(l, s);
     l->active_since_ms = -1;
     l->written_back = 0;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return 0;
 }
 
@@ -435,9 +438,9 @@ static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const stru
         return;
     }
     batch_header_read(batch, &h);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     take_in(l, &h, how->text_bytes, how->now_ms);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     ret->base_offset = h.base_offset;
     ret->last_offset = batch_last_offset(&h);
 }
@@ -455,8 +458,8 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
         storage_error(ret, -EROFS);
         return;
     }
-    pthread_mutex_lock(&l->append_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->append_mu);
+    lock_take(&l->mu);
     bool go = admit(l, &h, leader_epoch, ret);
     struct append_how how = {
         .roll = go && roll_is_due(l, &h, n, now_ms),
@@ -465,12 +468,12 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
         .now_ms = now_ms,
         .writeback_bytes = l->cfg.writeback_bytes,
     };
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (go && l->half_cut.seg != NULL)
         storage_error(ret, -EAGAIN); /* a truncation has to be tried again first */
     else if (go && datadir_is_full(l->dd))
         storage_error(ret, -ENOSPC);
     else if (go)
         append_admitted(l, batch, n, &how, ret);
-    pthread_mutex_unlock(&l->append_mu);
+    lock_release(&l->append_mu);
 }

@@ -32,19 +32,20 @@ int plog_replace(struct plog *l, const char *file, const void *p, size_t n)
 
 int plog_write_epochs(struct plog *l)
 {
+    lock_assert_held(&l->slow_mu);
     struct bytebuf b = { 0 };
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     bool dirty = l->epochs_dirty;
     l->epochs_dirty = false;
     epochs_encode(&l->epochs, &b);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = dirty ? plog_replace(l, EPOCHS_FILE, b.p, b.n) : 0;
     bytebuf_done(&b);
     if (rc < 0) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         l->epochs_dirty = true;
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
     }
     return rc;
 }
@@ -63,9 +64,10 @@ static void remove_old_snapshots(struct plog *l)
     listing_done(&ls);
 }
 
-/* Producer state as of the log's end, kept until the flush point has got there. Under slow_mu; mu is taken. */
+/* Producer state as of the log's end, kept until the flush point has got there. */
 static void take_pending(struct plog *l)
 {
+    lock_assert_held(&l->slow_mu);
     struct pending_snapshot *p = &l->pending;
 
     p->bytes.n = 0;
@@ -106,16 +108,16 @@ void plog_drop_pending(struct plog *l)
  * state is taken now and written by a later checkpoint. */
 static int write_snapshot(struct plog *l)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int64_t flushed = l->flushed.sum.end_offset;
     if (flushed == l->end_offset && flushed != l->snapshot_offset)
         take_pending(l);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = l->pending.offset >= 0 && l->pending.offset <= flushed ? write_pending(l) : 0;
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (rc == 0 && l->pending.offset < 0 && l->end_offset > flushed)
         take_pending(l);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return rc;
 }
 
@@ -123,13 +125,13 @@ static int write_snapshot(struct plog *l)
 static void sync_indexes(struct plog *l, int64_t from_segment)
 {
     for (;;) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         int i = plog_find_segment(l, from_segment);
         struct segment *s =
             l->segs[i]->base >= from_segment || i + 1 == l->n_segs ? l->segs[i] : l->segs[i + 1];
         bool last = s == plog_active(l);
         segment_ref(s);
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         segfile_sync(s->index.file);
         segfile_sync(s->time.file);
         segfile_sync(s->text.file);
@@ -155,6 +157,7 @@ uint32_t plog_sealed_sum(const struct plog *l, int n)
 
 int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
 {
+    lock_assert_held(&l->slow_mu);
     uint8_t bytes[CHECKPOINT_BYTES];
     struct checkpoint old;
     bool have_old = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old);
@@ -172,18 +175,19 @@ int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
 
 int plog_write_checkpoint(struct plog *l, int64_t hw)
 {
+    lock_assert_held(&l->slow_mu);
     struct checkpoint c = { .hw = hw, .identity = l->identity };
 
-    pthread_mutex_lock(&l->append_mu);
+    lock_take(&l->append_mu);
     segment_write_tails(plog_active(l), &l->mu); /* an error makes the index sparser, no more */
-    pthread_mutex_unlock(&l->append_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_release(&l->append_mu);
+    lock_take(&l->mu);
     c.start_offset = l->start_offset;
     c.flushed = l->flushed;
     c.sealed = plog_sealed_sum(l, l->n_segs - 1);
     l->flushed_bytes = 0;
     l->dir_checkpointed = l->dir_changes;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = write_snapshot(l);
     if (rc == 0)
         rc = plog_write_epochs(l);
@@ -201,18 +205,19 @@ int plog_write_checkpoint(struct plog *l, int64_t hw)
 
 int plog_checkpoint(struct plog *l, int64_t hw, bool force)
 {
-    pthread_mutex_lock(&l->slow_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->slow_mu);
+    lock_take(&l->mu);
     bool due = force || l->flushed_bytes >= CHECKPOINT_EVERY_BYTES ||
                l->dir_changes - l->dir_checkpointed >= CHECKPOINT_EVERY_SEGMENTS;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = due ? plog_write_checkpoint(l, hw) : 0;
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc;
 }
 
 int plog_mark_start(struct plog *l, int64_t offset)
 {
+    lock_assert_held(&l->slow_mu);
     const struct start_mark m = { .offset = offset, .identity = l->identity };
     uint8_t p[START_BYTES];
     char path[PATH_MAX];
@@ -240,54 +245,54 @@ int plog_mark_start(struct plog *l, int64_t offset)
  * the checkpoint, and no checkpoint is written before the file has it. */
 void plog_epoch_begin(struct plog *l, int32_t epoch)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (epochs_assign(&l->epochs, epoch, l->end_offset))
         l->epoch_is_new = true;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 int32_t plog_epoch_latest(struct plog *l)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int32_t epoch = epochs_latest(&l->epochs);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return epoch;
 }
 
 void plog_epoch_end(struct plog *l, int32_t epoch, int32_t *ret_epoch, int64_t *ret_end)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     epochs_end(&l->epochs, epoch, l->end_offset, ret_epoch, ret_end);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 int32_t plog_epoch_at(struct plog *l, int64_t offset)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int32_t epoch = epochs_at(&l->epochs, offset);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return epoch;
 }
 
 int32_t plog_n_producers(struct plog *l)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int32_t n = l->producers.n;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return n;
 }
 
 void plog_producers_each(struct plog *l, void (*f)(void *arg, const struct producer_state *p), void *arg)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     producers_each(&l->producers, f, arg);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 void plog_expire_producers(struct plog *l, int64_t now_ms)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (l->cfg.producer_expiry_ms >= 0)
         producers_expire(&l->producers, now_ms - l->cfg.producer_expiry_ms);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }

@@ -12,7 +12,6 @@
 #define KLOG_STORE_PLOG_INT_H
 
 #include <limits.h>
-#include <pthread.h>
 
 #include "lib/store/checkpoint.h"
 #include "lib/store/datadir_int.h"
@@ -56,7 +55,7 @@ struct plog {
     uint32_t identity;         /* set once: topic id and partition, in the files that are this log's (S12) */
     struct segfile *mark;      /* set once: partition.flushed */
 
-    pthread_mutex_t slow_mu, append_mu, mark_mu, fix_mu, mu;
+    struct lock slow_mu, append_mu, mark_mu, fix_mu, mu;
 
     /* guarded by mu */
     struct plog_config cfg;

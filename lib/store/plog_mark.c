@@ -40,17 +40,17 @@ int plog_keep_mark(struct plog *l)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&l->mark_mu);
+    lock_take(&l->mark_mu);
     if (!l->mark_kept) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         struct log_point flushed = l->flushed;
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         rc = plog_write_mark(l, &flushed);
         if (rc == 0)
             rc = segfile_sync(l->mark);
         l->mark_kept = rc == 0;
         rc = rc == 0 ? 1 : rc;
     }
-    pthread_mutex_unlock(&l->mark_mu);
+    lock_release(&l->mark_mu);
     return rc;
 }

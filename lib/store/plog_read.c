@@ -113,14 +113,14 @@ static int check_span(struct plog *l, const struct read_view *v, int64_t offset,
 
 static void remember_end(struct plog *l, const struct segment *s, const struct place *next)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (!s->gone)
         l->read_ends[l->n_read_ends++ % READ_ENDS] = (struct border){
             .offset = next->h.base_offset,
             .segment = s->base,
             .position = next->position,
         };
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 /* Through the index to a batch at or below position `want`, unless it is only a few batches from here. */
@@ -240,9 +240,9 @@ static void skip_emptied(struct plog *l, int64_t limit, struct read_view *v)
     int64_t end;
 
     for (int i = 0; i < EMPTIED_MAX && is_emptied(v, &end); i++) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         bool some = view_take(l, end, limit, &next);
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         if (!some)
             return;
         segment_unref(v->seg);
@@ -257,13 +257,13 @@ static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_
     bool some = false;
     int rc = 0;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     limit = MIN(limit, l->end_offset);
     if (offset < l->start_offset || offset > l->end_offset)
         rc = -ERANGE;
     else
         some = view_take(l, offset, limit, &v);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (!some)
         return rc;
     skip_emptied(l, limit, &v);

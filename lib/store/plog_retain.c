@@ -51,9 +51,11 @@ static void remove_old_cuts(struct plog *l, int64_t now_ms)
 
 /* ---- deleting the front ---- */
 
-/* Takes the first segment out of the log. Under append_mu and mu. */
+/* Takes the first segment out of the log. */
 static struct segment *take_first(struct plog *l)
 {
+    lock_assert_held(&l->append_mu);
+    lock_assert_held(&l->mu);
     struct segment *s = l->segs[0];
 
     KCHECK(l->n_segs > 1);
@@ -64,9 +66,10 @@ static struct segment *take_first(struct plog *l)
     return s;
 }
 
-/* Deletes the segments that end at or below `start`, which becomes the start offset. Under slow_mu. */
+/* Deletes the segments that end at or below `start`, which becomes the start offset. */
 static int delete_front(struct plog *l, int64_t start)
 {
+    lock_assert_held(&l->slow_mu);
     int gone = 0;
     int rc = plog_mark_start(l, start);
 
@@ -74,20 +77,20 @@ static int delete_front(struct plog *l, int64_t start)
         return rc;
     for (;;) {
         struct segment *s = NULL;
-        pthread_mutex_lock(&l->append_mu);
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->append_mu);
+        lock_take(&l->mu);
         l->start_offset = MAX(l->start_offset, start);
         if (l->n_segs > 1 && l->segs[1]->base <= start)
             s = take_first(l);
         else if (epochs_truncate_start(&l->epochs, start))
             l->epochs_dirty = true;
-        pthread_mutex_unlock(&l->mu);
-        pthread_mutex_unlock(&l->append_mu);
+        lock_release(&l->mu);
+        lock_release(&l->append_mu);
         if (s == NULL)
             break;
-        pthread_mutex_lock(&l->fix_mu);
+        lock_take(&l->fix_mu);
         segment_unlink(s);
-        pthread_mutex_unlock(&l->fix_mu);
+        lock_release(&l->fix_mu);
         segment_unref(s);
         gone++;
     }
@@ -100,16 +103,16 @@ int plog_delete_before(struct plog *l, int64_t offset)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&l->slow_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->slow_mu);
+    lock_take(&l->mu);
     bool inside = offset >= 0 && offset <= l->end_offset;
     bool news = offset > l->start_offset;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (!inside)
         rc = -ERANGE;
     else if (news)
         rc = delete_front(l, offset);
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc < 0 ? rc : 0;
 }
 
@@ -120,9 +123,9 @@ static int64_t newest_of(struct plog *l, struct segment *s)
 {
     struct io_stat st;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int64_t ts = s->sum.max_timestamp;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (ts >= 0)
         return ts;
     if (l->io->statat(l->io, l->dirfd, segfile_path(s->log), 0, &st) < 0)
@@ -143,15 +146,15 @@ static int roll_if_due(struct plog *l, const struct plog_config *cfg, int64_t no
 {
     int rc = 0;
 
-    pthread_mutex_lock(&l->append_mu);
+    lock_take(&l->append_mu);
     struct segment *s = plog_active(l);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int64_t since = l->active_since_ms;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (s->sum.size > 0 && !datadir_failed(l->dd) &&
         (is_expired(l, s, cfg, now_ms) || (since >= 0 && now_ms - since > cfg->segment_ms)))
         rc = plog_roll(l);
-    pthread_mutex_unlock(&l->append_mu);
+    lock_release(&l->append_mu);
     return rc;
 }
 
@@ -162,15 +165,15 @@ static int choose_new_start(struct plog *l, const struct plog_config *cfg, int64
 {
     int64_t total;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     total = l->size_bytes;
     *ret = l->start_offset;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     for (int i = 0;; i++) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         struct segment *s = i + 1 < l->n_segs && l->segs[i + 1]->base <= hw ? segment_ref(l->segs[i]) : NULL;
         int64_t end = s == NULL ? 0 : l->segs[i + 1]->base;
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         if (s == NULL)
             return 0;
         bool by_size =
@@ -193,10 +196,10 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
     struct plog_config cfg;
     int64_t start;
 
-    pthread_mutex_lock(&l->slow_mu);
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->slow_mu);
+    lock_take(&l->mu);
     cfg = l->cfg;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rolled = roll_if_due(l, &cfg, now_ms);
     if (datadir_spend_reserve(l->dd, rolled))
         rolled = roll_if_due(l, &cfg, now_ms);
@@ -205,12 +208,12 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
     if (rc == 0)
         rc = choose_new_start(l, &cfg, hw, now_ms, &start);
     if (rc == 0) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         bool some = l->n_segs > 1 && l->segs[1]->base <= start;
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         rc = some ? delete_front(l, start) : 0;
     }
     remove_old_cuts(l, now_ms);
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc == 0 ? rolled : rc;
 }

@@ -53,11 +53,11 @@ static int enter_segment(struct plog_scan *s)
 {
     struct plog *l = s->log;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int i = plog_find_segment(l, s->next);
     struct segment *seg = segment_ref(l->segs[i]);
     int64_t size = seg->sum.size, end = i + 1 < l->n_segs ? l->segs[i + 1]->base : INT64_MAX;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 
     int rc = segfile_pin(seg->log, false);
     if (rc < 0) {

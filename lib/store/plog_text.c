@@ -31,10 +31,10 @@ struct text_walk {
 static void walk_init(struct text_walk *w, struct plog *l, struct segment *seg)
 {
     *w = (struct text_walk){ .l = l, .seg = seg };
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     w->end = w->size = seg->sum.size;
     w->text_bytes = seg->sum.text_bytes;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     record_iter_init(&w->iter);
 }
 
@@ -225,9 +225,9 @@ static bool text_at_border(const struct plog *l, const struct segment *s, int64_
 /* The cleaner may move it at any time; who has used it asks plog_moved_since afterwards. */
 static int64_t text_base_of(struct plog *l, const struct segment *s)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int64_t base = s->text_base;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return base;
 }
 
@@ -248,16 +248,16 @@ static int text_of_offset(struct plog *l, int64_t offset, int64_t *ret)
     struct text_walk w;
     int64_t text = 0;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (offset < l->start_offset || offset > l->end_offset) {
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         return -ERANGE;
     }
     struct segment *s = l->segs[plog_find_segment(l, offset)];
     bool done = text_at_border(l, s, offset, ret), empty = s->sum.size == 0;
     if (!done)
         segment_ref(s);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (done)
         return 0;
     int rc = plog_load_segment(l, s);
@@ -292,13 +292,13 @@ static int find_text_segment(struct plog *l, int64_t pos, struct segment **ret)
     int rc = 0;
 
     for (;;) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         int first = plog_find_segment(l, low),
             last = plog_find_segment(l, high == INT64_MAX ? high : high - 1);
         bool at_end = pos >= plog_active(l)->text_base && high == INT64_MAX;
         int i = at_end || first == last ? last : first + (last - first + 1) / 2;
         struct segment *s = segment_ref(l->segs[i]);
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
         rc = plog_load_segment(l, s);
         if (rc < 0 || first == last || at_end) {
             *ret = s;
@@ -334,11 +334,11 @@ static int offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_
     struct segment *s;
     struct text_walk w;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     const struct segment *active = plog_active(l);
     int64_t text_end = active->text_base + active->sum.text_bytes;
     int64_t end_offset = l->end_offset, start_offset = l->start_offset;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (pos < 0 || pos > text_end)
         return -ERANGE;
     if (pos == text_end) {

@@ -20,21 +20,21 @@ struct time_view {       /* a segment as it was under mu, loaded */
 /* The segment that holds offset. */
 static int view_segment(struct plog *l, int64_t offset, struct time_view *ret)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int i = plog_find_segment(l, offset);
     ret->seg = segment_ref(l->segs[i]);
     ret->size = ret->seg->sum.size;
     ret->end_offset = plog_segment_end(l, i);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = plog_load_segment(l, ret->seg);
     if (rc < 0) {
         segment_unref(ret->seg);
         return rc;
     }
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     ret->max_timestamp = ret->seg->sum.max_timestamp;
     ret->max_timestamp_offset = ret->seg->sum.max_timestamp_offset;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return 0;
 }
 
@@ -113,10 +113,10 @@ static int find_in_segment(struct plog *l, const struct time_view *v, int64_t ts
 
 static void get_range(struct plog *l, int64_t *ret_start, int64_t *limit)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     *ret_start = l->start_offset;
     *limit = MIN(*limit, l->end_offset);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 static int find_time(struct plog *l, int64_t ts, int64_t limit, int64_t *ret_offset, int64_t *ret_ts)

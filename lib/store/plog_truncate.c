@@ -168,9 +168,9 @@ static int lower_epochs(struct plog *l, int64_t end)
     struct bytebuf b = { 0 };
     int rc = 0;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     epochs_copy(&l->epochs, &low);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (epochs_truncate_end(&low, end)) {
         epochs_encode(&low, &b);
         rc = plog_replace(l, EPOCHS_FILE, b.p, b.n);
@@ -188,19 +188,19 @@ static struct log_point lower_point(const struct plog *l, const struct cut *c)
     return (struct log_point){ .segment = c->seg->base, .text_base = c->text_base, .sum = c->sum };
 }
 
-/* Under mark_mu. */
 static int lower_claims(struct plog *l, const struct cut *c, const struct recovery *r)
 {
+    lock_assert_held(&l->mark_mu);
     struct checkpoint old, low = { .identity = l->identity };
     int64_t hw = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old) ? old.hw : 0;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     low.producers_offset = r->snapshot_offset;
     low.producers_empty = r->snapshot_empty;
     low.start_offset = l->start_offset;
     low.sealed = plog_sealed_sum(l, c->i);
     low.flushed = lower_point(l, c);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     low.hw = MIN(hw, c->sum.end_offset);
     int rc = plog_write_mark(l, &low.flushed);
     if (rc == 0)
@@ -220,23 +220,24 @@ static int cut_files(struct plog *l, const struct cut *c)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&l->fix_mu);
+    lock_take(&l->fix_mu);
     for (int i = l->n_segs - 1; rc == 0 && i > c->i; i--)
         rc = segment_unlink(l->segs[i]);
     if (rc == 0)
         rc = segfile_truncate(c->seg->log, c->sum.size);
     if (rc == 0)
         rc = segfile_sync(c->seg->log);
-    pthread_mutex_unlock(&l->fix_mu);
+    lock_release(&l->fix_mu);
     return rc < 0 ? rc : io_sync_dir(l->io, l->dirfd, l->name);
 }
 
 /* ---- memory ---- */
 
-/* The log is what its files are. Under append_mu. */
+/* The log is what its files are. */
 static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery *r)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_assert_held(&l->append_mu);
+    lock_take(&l->mu);
     l->flushed = lower_point(l, c);
     while (l->n_segs > c->i + 1) {
         struct segment *s = l->segs[--l->n_segs];
@@ -255,7 +256,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
         l->epochs_dirty = true;
     producers_swap(&l->producers, &r->producers);
     plog_note_border(l);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     l->written_back = MIN(l->written_back, c->sum.size);
     l->snapshot_offset = r->snapshot_offset;
     l->snapshot_empty = r->snapshot_empty;
@@ -288,7 +289,7 @@ static int truncate_to(struct plog *l, int64_t offset, bool by_scan, struct segm
     if (l->half_cut.seg != NULL)
         c = l->half_cut;
     rc = find_producers(l, &c, &r);
-    pthread_mutex_lock(&l->mark_mu);
+    lock_take(&l->mark_mu);
     if (rc == 0)
         rc = lower_claims(l, &c, &r);
     if (rc == 0) {
@@ -297,7 +298,7 @@ static int truncate_to(struct plog *l, int64_t offset, bool by_scan, struct segm
     }
     if (rc == 0)
         lower_in_memory(l, &c, &r);
-    pthread_mutex_unlock(&l->mark_mu);
+    lock_release(&l->mark_mu);
     producers_clear(&r.producers);
     if (rc == 0) /* caches: what is too long in them is not counted, and an error costs a rebuild */
         segment_trim_files(c.seg);
@@ -317,14 +318,14 @@ static int try_truncate(struct plog *l, int64_t offset, bool by_scan, struct seg
 {
     int rc = 0;
 
-    pthread_mutex_lock(&l->append_mu);
+    lock_take(&l->append_mu);
     if (offset < l->start_offset)
         rc = -ERANGE;
     else if (l->half_cut.seg != NULL)
         rc = truncate_sparing(l, offset, by_scan, ret_lying);
     if (rc == 0 && offset < l->end_offset)
         rc = truncate_sparing(l, offset, by_scan, ret_lying);
-    pthread_mutex_unlock(&l->append_mu);
+    lock_release(&l->append_mu);
     return rc;
 }
 
@@ -333,7 +334,7 @@ int plog_truncate(struct plog *l, int64_t offset)
     struct segment *lying = NULL;
     bool by_scan = false;
 
-    pthread_mutex_lock(&l->slow_mu);
+    lock_take(&l->slow_mu);
     int rc = try_truncate(l, offset, false, &lying);
     while (rc == -EBADMSG && lying != NULL && !by_scan) {
         by_scan = plog_repair_segment(l, lying) < 0; /* the log itself is damaged there */
@@ -342,6 +343,6 @@ int plog_truncate(struct plog *l, int64_t offset)
         rc = try_truncate(l, offset, by_scan, &lying);
     }
     segment_unref(lying);
-    pthread_mutex_unlock(&l->slow_mu);
+    lock_release(&l->slow_mu);
     return rc == -EBADMSG || rc == -ERANGE ? rc : plog_disk_error(l, rc, l->name);
 }

@@ -265,8 +265,10 @@ static int save(struct recovery *r)
     struct plog *l = r->l;
     struct flush_mark mark;
     bool have_mark = plog_read_mark(l, &mark);
-    int rc = plog_write_checkpoint(l, l->checkpoint_hw); /* and the directory with it: names made before a kill */
 
+    lock_take(&l->slow_mu);
+    int rc = plog_write_checkpoint(l, l->checkpoint_hw); /* and the directory with it: names made before a kill */
+    lock_release(&l->slow_mu);
     if (rc == 0)
         rc = plog_write_mark(l, &l->flushed);
     if (rc == 0 && have_mark && mark.offset > l->end_offset) /* it must not come back */

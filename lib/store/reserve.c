@@ -14,13 +14,13 @@
 void reserve_init(struct reserve *r, const struct world *w)
 {
     *r = (struct reserve){ .world = w, .dirfd = -1 };
-    pthread_mutex_init(&r->mu, NULL);
+    lock_init(&r->mu, LOCK_RANK_RESERVE, "reserve");
     atomic_init(&r->spent, false);
 }
 
 void reserve_done(struct reserve *r)
 {
-    pthread_mutex_destroy(&r->mu);
+    lock_done(&r->mu);
 }
 
 /* -ENOSPC, -EDQUOT: there is no room. Any other error: this file system has no such thing. */
@@ -61,15 +61,15 @@ static void try_to_keep(struct reserve *r)
 
 void reserve_keep(struct reserve *r, int dirfd)
 {
-    pthread_mutex_lock(&r->mu);
+    lock_take(&r->mu);
     r->dirfd = dirfd;
     try_to_keep(r);
-    pthread_mutex_unlock(&r->mu);
+    lock_release(&r->mu);
 }
 
 bool reserve_spend(struct reserve *r)
 {
-    pthread_mutex_lock(&r->mu);
+    lock_take(&r->mu);
     bool ret = r->kept;
     if (ret) {
         ret = give_up(r) == 0;
@@ -77,7 +77,7 @@ bool reserve_spend(struct reserve *r)
         r->tried_ms = world_mono_ms(r->world);
         atomic_store(&r->spent, true);
     }
-    pthread_mutex_unlock(&r->mu);
+    lock_release(&r->mu);
     return ret;
 }
 
@@ -85,9 +85,9 @@ bool reserve_is_spent(struct reserve *r)
 {
     if (!atomic_load(&r->spent))
         return false;
-    pthread_mutex_lock(&r->mu);
+    lock_take(&r->mu);
     if (atomic_load(&r->spent) && world_mono_ms(r->world) - r->tried_ms >= RETRY_MS)
         try_to_keep(r);
-    pthread_mutex_unlock(&r->mu);
+    lock_release(&r->mu);
     return atomic_load(&r->spent);
 }

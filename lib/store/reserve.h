@@ -8,17 +8,17 @@
 #ifndef KLOG_STORE_RESERVE_H
 #define KLOG_STORE_RESERVE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/world.h"
+#include "lib/store/ranks.h"
 
 struct reserve {
     const struct world *world;
     int dirfd; /* -1: nothing is kept back */
-    pthread_mutex_t mu;
+    struct lock mu;
     atomic_bool spent;
     bool kept;        /* guarded by mu, as is: */
     int64_t tried_ms; /* when it was last tried to set it aside again */

@@ -61,10 +61,10 @@ static void range_add(struct checked *v, int *n, int64_t from, int64_t to)
 
 static int entry_get(struct plog *l, struct segment *s, int32_t i, uint8_t *ret)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     bool in_tail = i >= s->text.n_file && i < s->text.n;
     int rc = in_tail ? entries_get(&s->text, i, ret) : 0;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (!in_tail)
         rc = entries_get(&s->text, i, ret);
     return rc < 0 ? rc : text_entry_ok(ret) ? 0 : -EBADMSG;
@@ -76,11 +76,11 @@ static int find_stretch(struct plog *l, struct segment *s, int64_t position, str
     uint8_t e[ENTRY_BYTES_MAX];
     int32_t i = -1;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     struct segment_sum sum = segment_sum(s);
     int at = plog_find_segment(l, s->base);
     int64_t end = at + 1 < l->n_segs ? l->segs[at + 1]->base : sum.end_offset;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     int rc = entries_floor(&s->text, &l->mu, TEXT_POSITION, position, e, &i);
     if (rc < 0 || (rc == 1 && !text_entry_ok(e)))
         return rc < 0 ? rc : -EBADMSG;
@@ -264,12 +264,12 @@ static int judge_batches(struct plog *l, struct segment *s, const struct stretch
                 continue;
             }
             bool good = it.what == SCAN_BATCH && (v.failed || it.at < v.prefix || it.at >= v.suffix);
-            pthread_mutex_lock(&l->mu);
+            lock_take(&l->mu);
             if (good)
                 range_add(s->good, &s->n_good, it.at, it.at + it.n);
             else
                 range_add(s->bad, &s->n_bad, it.at, it.at + it.n);
-            pthread_mutex_unlock(&l->mu);
+            lock_release(&l->mu);
         }
         logscan_done(&scan);
         if (v.suffix_from != st->limit)
@@ -279,10 +279,10 @@ static int judge_batches(struct plog *l, struct segment *s, const struct stretch
             v.suffix = st->to;
         }
     }
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (rc == 0) /* the file is shorter than it was */
         range_add(s->bad, &s->n_bad, end, st->to);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return rc;
 }
 
@@ -311,9 +311,9 @@ static int judge_stretch(struct plog *l, struct segment *s, const struct stretch
 
 void plog_set_foreign(struct plog *l, struct segment *s)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     s->foreign = true;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 static int look_at_stretch(struct plog *l, struct segment *s, int64_t position)
@@ -328,9 +328,9 @@ static int look_at_stretch(struct plog *l, struct segment *s, int64_t position)
         return rc;
     rc = headers_match(s, &st);
     if (rc == 1) {
-        pthread_mutex_lock(&l->mu);
+        lock_take(&l->mu);
         range_add(s->good, &s->n_good, st.from, st.to);
-        pthread_mutex_unlock(&l->mu);
+        lock_release(&l->mu);
     }
     return rc == 0 || rc == 2 ? judge_stretch(l, s, &st) : MIN(rc, 0);
 }
@@ -341,7 +341,7 @@ static int64_t remembered(struct plog *l, const struct segment *s, int64_t posit
 {
     int64_t to = 0;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     const struct checked *bad = range_of(s->bad, s->n_bad, position);
     const struct checked *good = range_of(s->good, s->n_good, position);
     *ret_good = bad == NULL;
@@ -351,7 +351,7 @@ static int64_t remembered(struct plog *l, const struct segment *s, int64_t posit
         to = INT64_MAX;
     else if (good != NULL)
         to = good->to;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return to;
 }
 

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ TAILQ_HEAD(segfile_list, segfile);
 struct filecache {
     const struct store_io *io;
     int dirfd;
-    pthread_mutex_t mu;
+    struct lock mu;
     struct segfile_list idle; /* guarded by mu: open, unpinned, clean; least recently used first */
     int open_files;           /* guarded by mu */
     int limit;                /* guarded by mu */
@@ -57,7 +56,7 @@ struct filecache *filecache_new(const struct store_io *io, int dirfd, int limit)
     c->io = io;
     c->dirfd = dirfd;
     c->limit = limit;
-    pthread_mutex_init(&c->mu, NULL);
+    lock_init(&c->mu, LOCK_RANK_FILES, "files of a directory");
     TAILQ_INIT(&c->idle);
     return c;
 }
@@ -68,7 +67,7 @@ void filecache_free(struct filecache *c)
         return;
     KCHECK(c->files == 0);
     KCHECK(c->open_files == 0);
-    pthread_mutex_destroy(&c->mu);
+    lock_done(&c->mu);
     free(c);
 }
 
@@ -89,9 +88,9 @@ int filecache_dirfd(const struct filecache *c)
 
 int filecache_open_files(struct filecache *c)
 {
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     int n = c->open_files;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     return n;
 }
 
@@ -132,10 +131,10 @@ static void settle_locked(struct filecache *c, struct segfile *f)
 void filecache_set_limit(struct filecache *c, int limit)
 {
     KCHECK(limit > 0);
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     c->limit = limit;
     evict_locked(c, 0);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 struct segfile *segfile_new(struct filecache *c, const char *path)
@@ -147,9 +146,9 @@ struct segfile *segfile_new(struct filecache *c, const char *path)
     f->cache = c;
     f->fd = -1;
     memcpy(f->path, path, n);
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     c->files++;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     return f;
 }
 
@@ -165,10 +164,10 @@ void segfile_unref(struct segfile *f)
     if (f == NULL || atomic_fetch_sub(&f->refs, 1) > 1)
         return;
     KCHECK(f->pins == 0);
-    pthread_mutex_lock(&f->cache->mu);
+    lock_take(&f->cache->mu);
     close_locked(f->cache, f);
     f->cache->files--;
-    pthread_mutex_unlock(&f->cache->mu);
+    lock_release(&f->cache->mu);
     free(f);
 }
 
@@ -191,7 +190,7 @@ static int open_and_pin(struct segfile *f, bool create)
 
     if (fd < 0)
         return fd;
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     if (f->fd < 0 && !f->gone) {
         evict_locked(c, 1);
         f->fd = fd;
@@ -205,7 +204,7 @@ static int open_and_pin(struct segfile *f, bool create)
         f->idle = false;
         f->pins++;
     }
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     if (fd >= 0)
         c->io->close(c->io, fd);
     return usable ? 0 : -ENOENT;
@@ -215,18 +214,18 @@ int segfile_pin(struct segfile *f, bool create)
 {
     struct filecache *c = f->cache;
 
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     if (f->fd >= 0) {
         if (f->idle)
             TAILQ_REMOVE(&c->idle, f, link);
         f->idle = false;
         f->pins++;
-        pthread_mutex_unlock(&c->mu);
+        lock_release(&c->mu);
         return 0;
     }
     bool gone = f->gone;
     evict_locked(c, 1);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     return gone ? -ENOENT : open_and_pin(f, create);
 }
 
@@ -234,11 +233,11 @@ void segfile_unpin(struct segfile *f)
 {
     struct filecache *c = f->cache;
 
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     KCHECK(f->pins > 0);
     f->pins--;
     settle_locked(c, f);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 int segfile_fd(struct segfile *f)
@@ -251,48 +250,48 @@ void segfile_set_dirty(struct segfile *f, bool dirty)
 {
     struct filecache *c = f->cache;
 
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     f->dirty = dirty;
     settle_locked(c, f);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 void segfile_forget(struct segfile *f)
 {
     struct filecache *c = f->cache;
 
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     if (f->pins == 0)
         close_locked(c, f);
     else
         f->stale = true;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 void segfile_retire(struct segfile *f)
 {
     struct filecache *c = f->cache;
 
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     f->gone = true;
     f->dirty = false;
     if (f->pins == 0)
         close_locked(c, f);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 void segfile_adopt(struct segfile *f, struct segfile *from)
 {
     struct filecache *c = f->cache;
 
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     KCHECK(f->fd < 0 && f->pins == 0);
     KCHECK(from->fd >= 0 && from->pins == 1 && !from->idle);
     f->fd = from->fd;
     f->pins = 1;
     from->fd = -1;
     from->pins = 0;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 int segfile_unlink(struct segfile *f)

@@ -15,6 +15,7 @@
 
 #include "lib/base/world.h"
 #include "lib/store/io.h"
+#include "lib/store/ranks.h"
 
 struct filecache;
 struct segfile;

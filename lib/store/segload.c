@@ -19,9 +19,9 @@ void plog_thread_may_not_wait(void)
 
 static bool is_known(struct plog *l, const struct segment *s)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     bool known = s->known;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return known;
 }
 
@@ -37,7 +37,7 @@ static bool file_holds(struct entries *e, int32_t n)
 static void set_known(struct plog *l, struct segment *s, const struct segment_sum *sum, int64_t text_base,
                       int64_t trusted)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     if (s->known && (s->text_base != text_base || s->sum.text_bytes != sum->text_bytes))
         l->swaps++; /* what was told of its positions is void */
     segment_reset(s, sum);
@@ -45,12 +45,13 @@ static void set_known(struct plog *l, struct segment *s, const struct segment_su
     s->known = true;
     s->trusted = trusted;
     s->n_good = s->n_bad = 0;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 /* The functions below run under fix_mu. */
 static bool load_from_header(struct plog *l, struct segment *s)
 {
+    lock_assert_held(&l->fix_mu);
     struct text_header h;
 
     if (!segment_read_header(s, &h) || h.version == 1 || !h.sealed || h.sum.size != s->sum.size ||
@@ -69,13 +70,13 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
         return -EAGAIN;
     struct segment *fresh = segment_new(l->files, l->name, l->identity, s->base);
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int32_t interval = l->cfg.index_interval_bytes;
     bool gone = s->gone;
     int next = plog_find_segment(l, s->base) + 1;
     int64_t limit_offset = next < l->n_segs ? l->segs[next]->base : INT64_MAX;
     s->rebuilds++;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (gone) {
         segment_unref(fresh);
         return -ENOENT;
@@ -107,13 +108,13 @@ static int64_t text_end_from_next(struct plog *l, struct segment *s)
     struct segment *next = NULL;
     int64_t end = -1;
 
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int i = plog_find_segment(l, s->base);
     if (i + 1 < l->n_segs) {
         next = segment_ref(l->segs[i + 1]);
         end = next->known ? next->text_base : -1;
     }
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     if (next != NULL && end < 0 && segment_read_header(next, &h))
         end = h.text_base;
     segment_unref(next);
@@ -122,19 +123,19 @@ static int64_t text_end_from_next(struct plog *l, struct segment *s)
 
 static struct segment *segment_before(struct plog *l, const struct segment *s)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int i = plog_find_segment(l, s->base);
     struct segment *before = i > 0 && l->segs[i] == s ? segment_ref(l->segs[i - 1]) : NULL;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return before;
 }
 
 static struct segment *segment_after(struct plog *l, const struct segment *s)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     int i = plog_find_segment(l, s->base);
     struct segment *after = l->segs[i] == s && i + 1 < l->n_segs ? segment_ref(l->segs[i + 1]) : NULL;
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
     return after;
 }
 
@@ -246,11 +247,11 @@ int plog_load_segment(struct plog *l, struct segment *s)
     if (is_known(l, s))
         return 0;
     if (!thread_state.may_not_wait)
-        pthread_mutex_lock(&l->fix_mu);
-    else if (pthread_mutex_trylock(&l->fix_mu) != 0)
+        lock_take(&l->fix_mu);
+    else if (!lock_try(&l->fix_mu))
         return -EAGAIN; /* somebody makes an index anew */
     int rc = load_under_fix(l, s);
-    pthread_mutex_unlock(&l->fix_mu);
+    lock_release(&l->fix_mu);
     return rc;
 }
 
@@ -260,15 +261,15 @@ int plog_repair_segment(struct plog *l, struct segment *s)
 
     if (thread_state.may_not_wait)
         return -EAGAIN;
-    pthread_mutex_lock(&l->append_mu);
-    pthread_mutex_lock(&l->fix_mu);
+    lock_take(&l->append_mu);
+    lock_take(&l->fix_mu);
     if (s->rebuilds < REBUILDS_MAX && !s->foreign) {
         int64_t text_end = text_end_from_next(l, s);
         if (text_end < 0 && is_known(l, s))
             text_end = s->text_base + s->sum.text_bytes;
         rc = MIN(rebuild(l, s, s->sum.size, s->text_base, text_end, s != plog_active(l)), 0);
     }
-    pthread_mutex_unlock(&l->fix_mu);
-    pthread_mutex_unlock(&l->append_mu);
+    lock_release(&l->fix_mu);
+    lock_release(&l->append_mu);
     return rc;
 }

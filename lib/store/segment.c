@@ -112,7 +112,7 @@ bool segment_tails_full(const struct segment *s)
     return entries_tail_full(&s->index) || entries_tail_full(&s->time) || entries_tail_full(&s->text);
 }
 
-int segment_write_tails(struct segment *s, pthread_mutex_t *mu)
+int segment_write_tails(struct segment *s, struct lock *mu)
 {
     int a = entries_write(&s->index, mu);
     int b = entries_write(&s->time, mu);

@@ -104,7 +104,7 @@ void segment_add(struct segment *s, const struct batch_header *h, int64_t text_b
 void segment_add_last_time(struct segment *s);
 bool segment_tails_full(const struct segment *s);
 /* Writes the tails of the three indexes; the first error is returned, the others are still tried. */
-int segment_write_tails(struct segment *s, pthread_mutex_t *mu);
+int segment_write_tails(struct segment *s, struct lock *mu);
 /* Cuts the index files to the entries counted. */
 int segment_trim_files(struct segment *s);
 
