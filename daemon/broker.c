@@ -40,7 +40,7 @@ static void dir_failed(void *arg, int dir, bool all)
     partitions_dir_failed(b->partitions, dir);
 }
 
-/* S8 again: they are in the first directory. On their own thread. */
+/* The registers are in the first directory, so that one has failed (S8). Runs on the registers' own thread. */
 static void registers_failed(void *arg, int eno)
 {
     struct broker *b = arg;
@@ -250,7 +250,7 @@ static void fill_services(struct broker *b)
     };
 }
 
-/* There, since apply_settings looks for it there. */
+/* On loops[0], as apply_settings, which asks whether there is a cleaner yet. */
 static void start_cleaner(void *arg)
 {
     struct broker *b = arg;

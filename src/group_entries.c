@@ -93,7 +93,7 @@ int group_commit(struct session *s, const char *group, struct position *position
     wait_done(&w);
     if (w.rc == 0)
         return CLI_OK;
-    /* what a coordinator says to somebody who is no member while there are some */
+    /* what a coordinator answers to a commit of a stranger while the group has members */
     if (w.err == KERR_UNKNOWN_MEMBER_ID || w.err == KERR_ILLEGAL_GENERATION)
         complain(s->args, "group %s has got members meanwhile: nothing was changed; stop them first", group);
     else

@@ -155,8 +155,7 @@ static void run_join(struct run *r)
 }
 
 /* ---- signals ---- */
-/* The first asks to end well; later ones are passed on to COMMAND. Where none runs, nothing is waited for any
- * more. */
+/* The first signal asks to end well; later ones are passed on to COMMAND, or, where none runs, end the waiting. */
 static void on_signal(struct loop_fd *w, uint32_t events)
 {
     struct run *r = container_of(w, struct run, signals);

@@ -117,7 +117,7 @@ static void created_all(struct admin *a)
     reply(a->r);
 }
 
-/* The cluster knows how it has to be. */
+/* With no settings of its own: the cluster knows how this topic has to be. */
 static void create_topic(struct request *r)
 {
     static const struct admin_ops ops = { created, created_all };

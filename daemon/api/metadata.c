@@ -297,7 +297,7 @@ static bool may_create(const struct request *r, const struct cluster_image *img)
            (r->api_version < 4 || q->allow_auto_topic_creation);
 }
 
-/* Not what an id names, not what no topic may be called, and not what the broker makes itself. */
+/* A topic is not created when the request names it by id, when its name is not legal, and when the broker makes it itself. */
 static bool is_creatable(const struct cluster_image *img, const struct metadata_request_topics *q)
 {
     return !is_by_id(q) && topic_name_check(q->name, NULL) == KERR_NONE &&

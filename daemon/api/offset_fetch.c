@@ -88,7 +88,7 @@ next_topic(struct request *r, struct offset_fetch_response_groups *out, const ch
     return t;
 }
 
-/* From version 10 on a topic goes by its id: what there is no id of cannot be told. */
+/* From version 10 on topics are named by id, so nothing can be told of a topic that has none. */
 static bool can_be_told(const struct request *r, const struct cluster_image *img, const struct committed_offset *o)
 {
     const struct cluster_topic *t = cluster_image_topic(img, kstr_of(o->topic));

@@ -32,7 +32,7 @@ static void on_deleted(void *arg, struct group_entry *e, enum kerr err, int64_t 
     free(d);
 }
 
-/* If it is meant, and not named twice. */
+/* Adds the tombstone of a position, if it is one of those asked for and has none in this batch yet. */
 static void bury(struct group_entry *e, const char *topic, const struct uuid *id, const struct committed_offset *o,
                  struct deleting *d, struct batch_builder *b)
 {
@@ -100,8 +100,7 @@ static void on_group_quiet(void *arg, struct group_entry *e, enum kerr err, int6
         group_delete_offsets(e, NULL, NULL, NULL, -1, on_group_deleted, arg);
 }
 
-/* A position that is on its way to the log would not be named by a tombstone and come back one day: so first
- * all is waited out that was begun before. */
+/* A position that is on its way to the log would not be named by a tombstone and come back one day: so everything that was begun before has to end first. */
 void group_delete(struct group_entry *e, group_written *cb, void *arg)
 {
     struct deleting *d = xcalloc(1, sizeof *d);

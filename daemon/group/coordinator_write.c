@@ -81,7 +81,8 @@ static bool write_is_over(const struct shard_write *w, const struct partition_vi
     return *ret != KERR_NONE || w->last_offset < v->hw;
 }
 
-/* With nothing under way it has to be held no longer: who deletes it waits, and who stops the broker for him. */
+/* With nothing under way the partition need not be held any longer: its deletion waits for that, and the stop of the broker for
+ * the deletion. */
 static void let_go(struct shard *sh)
 {
     if (sh->reading)

@@ -257,7 +257,7 @@ const char *group_log_read(const struct record *rec, struct arena *a, struct gro
 
 /* ---- restoring ---- */
 
-/* Who could not be told from another, or not be found again, is no member. */
+/* A member that could not be told from another, or not be found again, is left out. */
 static const char *member_fault(const struct group *g, const struct group_metadata_value_members *m,
                                 struct arena *a)
 {
@@ -298,7 +298,7 @@ const char *group_log_restore(struct group *g, const struct group_metadata_value
                               int64_t now_mono_ms)
 {
     char *type = v->protocol_type.n > 0 ? arena_cstr(a, v->protocol_type) : NULL;
-    /* Members have a protocol, and be it one without a name. */
+    /* A group with members has a protocol, even if that has no name. */
     const char *protocol = v->n_members > 0 && kstr_is_null(v->protocol) ? "" : arena_cstr(a, v->protocol);
     int32_t generation = MIN(MAX(v->generation, 0), GROUP_RESTORED_GENERATION_MAX);
     const char *why = generation != v->generation ? "the group's generation is none" : NULL;

@@ -91,7 +91,7 @@ static void partition_getattr(struct mount *m, struct node *n, fuse_req_t req)
 
 /* ---- opening ---- */
 
-/* A broker that does not answer is missed by what is done with the file, not by the open as well. */
+/* An open does not wait for long until a broker answers: what is done with the file will. */
 #define OPEN_WAIT_MS 500
 
 struct open_op {

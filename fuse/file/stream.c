@@ -91,8 +91,8 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
     }
 }
 
-/* At the log's end all texts lie alike: who stands there goes on by the one that others are led to, and shares what is
- * fetched with them. */
+/* At the log's end a place is the same in all texts: a stream that stands there goes on in the newest one, and shares what
+ * is fetched with the others. */
 static void stream_renew(struct handle *h)
 {
     place_lead(&h->place, ptext_now(h->node->pfile));
@@ -112,7 +112,7 @@ static void stream_answer(struct stream_reader *s, const struct text_span *span)
     h->place.at += (int64_t)span->bytes;
     h->place.edge = fetch_edge(t, h->place.at);
     request_text(&s->r, span);
-    /* Who catches up finds the next piece ready. */
+    /* A stream that is catching up finds the next piece ready. */
     fetch_ahead(t, h->place.at, h->place.at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
     reader_free(s);
 }

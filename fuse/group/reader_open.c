@@ -182,7 +182,7 @@ void reader_heirs_go(struct reader *g)
     }
 }
 
-/* A4. An open that waits for a commit, or is on its way itself, is not meant: that ends by itself. */
+/* A4. Not for an open that waits for a commit, nor for one on its way: those end by themselves. */
 static void on_patience(struct timer *t)
 {
     struct reader_open *o = container_of(t, struct reader_open, patience);

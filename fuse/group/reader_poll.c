@@ -39,7 +39,7 @@ static bool reader_is_readable(const struct reader *g)
     return g->at < reader_end(g);
 }
 
-/* Not readable: is that known by now? Has the partitions asked. */
+/* There is nothing to read: is that certain by now? Asks the partitions where it is not. */
 static bool reader_has_looked(struct reader *g)
 {
     if (g->releasing || (g->member != NULL && !g->assigned))

@@ -72,7 +72,7 @@ static int rc_of_kerr(enum kerr err)
 
 /* ---- fetch ---- */
 
-/* Moves on behind what is here already. */
+/* Moves on to what comes after the chunks that are here. */
 static bool fetch_step_over_known(struct fetch *x)
 {
     const struct chunk *k;

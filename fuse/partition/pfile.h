@@ -142,8 +142,8 @@ void ends_ask(struct pfile *f, struct ends_wait *w);
 bool ends_are_doubtful(const struct pfile *f, const struct ends *e);
 /* Of one leader's log that was not opened anew: it never loses what it had, and an end that is smaller is older. */
 bool ends_same_log(const struct ends *a, const struct ends *b);
-/* Then (ends_check.c): finds out what became of it and sets the ends. Those who wait (NULL: nobody) are answered
- * afterwards. */
+/* For ends that are doubtful (ends_check.c): finds out what became of the log and sets the ends. Those who wait (NULL: nobody)
+ * are answered afterwards. */
 void ends_check(struct pfile *f, const struct ends *e, int64_t asked_ns, struct ends_wait_list *waiting);
 /* News of the watch, asked for at asked_ns. */
 void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns);

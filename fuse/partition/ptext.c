@@ -81,7 +81,7 @@ bool ptext_needs_ends(const struct ptext *t)
     return !f->ends_known || (!t->based && t->readers > 0 && f->ends_ns + SURE_NS < t->opened_ns);
 }
 
-/* Nobody holds it: it begins where the log begins now. */
+/* Nobody holds the text, so it begins where the log begins now. */
 static void ptext_begin(struct ptext *t)
 {
     t->base = t->file->ends.start_text;

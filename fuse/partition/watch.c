@@ -200,7 +200,7 @@ static void on_news(void *arg, struct pfile *f, enum kerr err, const struct ends
     pfile_wake(f);
 }
 
-/* Files that nobody wants news of any more go; the others into the next round. */
+/* Files that nobody wants news of any more leave the watch; the others go into the next round. */
 static void poll_files_back(struct poll *p)
 {
     struct watch *w = p->watch;

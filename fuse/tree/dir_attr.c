@@ -20,7 +20,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/uuid.h"
 
-/* A broker that does not answer is missed by what is done next, not by looking around. */
+/* Looking around does not wait for long until a broker answers: what is done next will. */
 #define ASK_MS 500
 
 /* ---- when the names changed ---- */
@@ -51,7 +51,7 @@ void dir_saw(struct node *n, uint64_t entries)
     n->entries = entries;
 }
 
-/* Where it was never seen what there is, that counts as a change when it is. */
+/* As long as the names were never seen, seeing them counts as a change. */
 void dir_added(struct node *n, uint64_t entry)
 {
     dir_saw(n, n->entries == 0 ? 0 : n->entries + entry);
@@ -99,7 +99,8 @@ void dir_saw_metadata(struct mount *m, struct node *n)
 
 /* ---- getattr ---- */
 
-/* Each group is asked for its positions to know which are here, so looking around may spend a part in so many on it. */
+/* To know which groups are here each has to be asked for its positions, so at most one part in so many of the time is spent on
+ * it. */
 #define LISTING_SHARE 20
 
 struct dir_attr {

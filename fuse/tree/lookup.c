@@ -111,7 +111,7 @@ static void lookup_group(struct lookup *l, uint64_t entries)
     lookup_end(l, 0, n);
 }
 
-/* G1 of groups.h; and a position is there when it is one. */
+/* A group is there while it has a position in the topic (G1 of groups.h), a position's file while it has this one. */
 static void on_lookup_positions(struct group_ask *a, int rc, const struct position *p, size_t n)
 {
     struct lookup *l = container_of(a, struct lookup, ask);

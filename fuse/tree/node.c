@@ -21,7 +21,7 @@ struct node_table {
 };
 
 #define DIR_BYTES 4096
-/* A group that was emptied is there so long for the rmdir that comes last. */
+/* For so long a group that was emptied stays, for the rmdir that comes last. */
 #define LINGER_MS 10000
 
 /* "/NAME:ID" for a topic (':' is in no topic's name), the parent's path and the name for what lies below. */

@@ -25,7 +25,7 @@
 static _Atomic(void *) reserve;     /* NULL: given away, or none is kept */
 static atomic_size_t reserve_bytes; /* 0: none is kept */
 
-/* malloc and free in one breath are taken for nothing by the compiler: what is kept has to be seen. */
+/* The compiler leaves out a malloc that is only freed again, so the memory is written to. */
 static void *reserve_get(size_t n)
 {
     void *p = malloc(n);

@@ -190,7 +190,7 @@ static bool tells_absence(enum kerr err, struct kstr text)
     return err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER || disk_is_full(err, text);
 }
 
-/* It would have to be changed or left out, which nobody may do who does not know whether it was written. */
+/* Sending it again is in vain: it would have to be changed or left out, which is right only when it was not written before. */
 static bool is_final(enum kerr err)
 {
     return err == KERR_MESSAGE_TOO_LARGE || err == KERR_RECORD_LIST_TOO_LARGE || err == KERR_INVALID_RECORD ||

@@ -21,7 +21,7 @@ void loop_run(struct loop *lp);               /* until loop_stop; to have it run
 void loop_stop(struct loop *lp);              /* any thread; tasks posted before it still run */
 /* One round, for synchronous callers (klog) and schedulers. False: the loop was told to stop. */
 bool loop_run_once(struct loop *lp, int timeout_ms);
-bool loop_is_mine(const struct loop *lp);   /* is who calls in a round of it? */
+bool loop_is_mine(const struct loop *lp);   /* is the caller inside one of its rounds? */
 int64_t loop_now_ms(const struct loop *lp); /* monotonic, read once a round */
 /* When there is work that no descriptor tells of: INT64_MIN when it is there already, else the moment of the first timer,
  * INT64_MAX without any. Only who runs it may ask. */

@@ -89,7 +89,7 @@ int clean_manifest_remove(struct plog *l);
  * had not got so far. *ret_anchor: -1, or text positions below it have to be settled. *ret_problem: NULL, or why the
  * manifest there was counts for nothing; it is removed. */
 int clean_recover_files(struct plog *l, int64_t *ret_anchor, int64_t *ret_anchor_text, const char **ret_problem);
-/* At the start, when the segments are known: that. */
+/* At the start, when the segments are known: settles the text positions below the anchor. */
 int clean_recover_text(struct plog *l, int64_t anchor, int64_t anchor_text);
 
 #endif

@@ -71,7 +71,7 @@ static int enter_segment(struct plog_scan *s)
     return 0;
 }
 
-/* The file of a segment that the log still has may be missing: that is not a moment's thing. */
+/* A file that is missing although the log still has its segment does not come back: trying again is for exchanges only. */
 static int find_segment(struct plog_scan *s)
 {
     for (;;) {
@@ -122,7 +122,7 @@ static int take_misplaced(struct plog_scan *s, struct plog_scan_item *ret)
     return 1;
 }
 
-/* Out of the bytes that are not in their place. 1 and an item, -errno. */
+/* What comes next where bytes are not in their place. 1 and an item, -errno. */
 static int next_bad(struct plog_scan *s, struct plog_scan_item *ret)
 {
     int rc = take_misplaced(s, ret);

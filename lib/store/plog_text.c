@@ -101,8 +101,8 @@ static int good_batch_text(struct text_walk *w, const struct place *at, int64_t 
     return rc;
 }
 
-/* Text of a damaged batch: what the good ones behind it leave of the text up to the bound. When they cannot be found
- * either, or it is not the only one, all that is left is its. */
+/* Text of a damaged batch: what the good ones behind it leave of the text up to the bound. When those cannot be found
+ * either, or more batches than this one are damaged, it gets all that is left. */
 static int damaged_batch_text(struct text_walk *w, int64_t *ret)
 {
     struct place at = w->at;
