@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See config_describe.h. Pure; any thread. */
+/*
+ * How one setting is described: its value in force, where that comes from (the topic, this broker's file, the default), and
+ * what else would give it. One function for each owner of settings, used by DescribeConfigs and CreateTopics. Pure; any
+ * thread.
+ */
 #include "daemon/api/config_describe.h"
 
 #include <string.h>

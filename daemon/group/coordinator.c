@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shards, the way into them, and their life. */
+/*
+ * The shards, the way into them, and their life. A shard is one partition of __consumer_offsets; while this broker leads
+ * it, its groups are in memory, under one lock. coordinator_enter finds the group's shard and says why it cannot be entered,
+ * or holds its lock until coordinator_leave. That a partition is led here, or no longer, is seen by whoever enters or told by
+ * the partition, and acted on under the same lock.
+ */
 #include <stdlib.h>
 #include <string.h>
 

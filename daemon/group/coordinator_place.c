@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which partition of __consumer_offsets a group belongs to: Kafka's hash of its id, which is Java's of the string. Pure. */
+/*
+ * Which partition of __consumer_offsets a group belongs to: Kafka's hash of its id, which is Java's of the string in UTF-16,
+ * so that a group is where any other broker would look for it. Pure.
+ */
 #include <stdlib.h>
 
 #include "daemon/group/coordinator.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JoinGroup: who is this, may it join, and does its joining start a rebalance? */
+/*
+ * JoinGroup: who is this, may it join, and does its joining start a rebalance? The rules for members without an id, for
+ * those that return, and for static members (KIP-345, KIP-814), whose restart is no rebalance while nothing changes. What
+ * has to last is handed to group_persist and answered when it does. Pure; the caller holds the group's lock.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SyncGroup: the leader's assignment comes in, is made durable, and goes out to all. */
+/*
+ * SyncGroup: the leader's assignment comes in, is made durable, and goes out to all; who asks before it is there waits, who
+ * asks after it has it at once. When it cannot be stored, all are told to begin anew. Pure; the caller holds the group's
+ * lock.
+ */
 #include <string.h>
 
 #include "daemon/group/group_int.h"

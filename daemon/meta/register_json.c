@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See register_json.h. Unknown fields are passed over, so that a newer broker may add some. */
+/*
+ * The values of the registers as JSON, both ways: topics with their partitions, configurations, brokers, and a partition's
+ * leader and in-sync replicas. What is read may be of any version or damaged, so every field is judged before it is used;
+ * unknown ones are passed over, so that a newer broker may add some. Pure.
+ */
 #include "daemon/meta/register_json.h"
 
 #include <errno.h>

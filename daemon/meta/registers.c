@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front of the register store: every call goes to the back-end that was opened. */
+/*
+ * The front of the register store: every call goes through the table of functions of the back-end that was opened, and the
+ * rules that all of them keep (names, versions, who is called back where) are in registers.h. One back-end is there, the
+ * embedded one.
+ */
 #include "daemon/meta/registers.h"
 
 #include "lib/base/check.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a topic may be called. A name becomes a directory's name, so this is the wall against "../../x". Pure.
+/*
+ * What a topic may be called. A name becomes a directory's name, so this is the wall against "../../x"; and two names that
+ * differ in '.' and '_' only would have one name in metrics, which Kafka refuses, too. Pure.
  */
 #include "daemon/meta/cluster.h"
 

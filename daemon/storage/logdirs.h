@@ -37,8 +37,8 @@ int logdirs_segment_files(const struct logdirs *ld);
 /* Each was stopped clean the last time. */
 bool logdirs_were_clean(const struct logdirs *ld);
 
-/* An operation on a log in it ended with -errno: true when that was since the directory has failed; its owner is told then.
- * dir -1, nowhere: false. */
+/* Says that an operation on a log in directory dir ended with -errno. True when the directory itself has failed; the owner is
+ * then told. dir -1, of a log that is nowhere: false. */
 bool logdirs_note_error(struct logdirs *ld, int dir, int eno);
 /* The same where it is known that it has failed. */
 void logdirs_fail(struct logdirs *ld, int dir, int eno);

@@ -10,6 +10,7 @@
 #define KLOG_WIRE_ENGINE_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "lib/wire/wire.h"
 
@@ -73,6 +74,24 @@ static inline bool wire_is_there(const struct wire_field *f, const void *owner)
 static inline const void *wire_elems(const struct wire_field *f, const void *owner)
 {
     return *(void *const *)(const void *)((const char *)owner + f->at);
+}
+
+/* Puts a number into a member of `size` bytes: 1, 2, 4 or 8; of a boolean the lowest bit. */
+static inline void wire_put_number(int type, size_t size, int64_t v, void *ret)
+{
+    switch (size) {
+    case 1:
+        *(uint8_t *)ret = (uint8_t)(type == WIRE_BOOL ? v & 1 : v);
+        break;
+    case 2:
+        *(uint16_t *)ret = (uint16_t)v;
+        break;
+    case 4:
+        *(uint32_t *)ret = (uint32_t)v;
+        break;
+    default:
+        memcpy(ret, &v, sizeof v);
+    }
 }
 
 /* Is member f the same in both structs? Fields that `version` does not have play no part. */

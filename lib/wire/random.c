@@ -60,25 +60,15 @@ static void make_blob(struct maker *k, int type, bool null_ok, void *ret)
         *(struct kstr *)ret = (struct kstr){ p, n };
 }
 
-/* Numbers of every size: the high bits are thrown away at random. */
+/* Numbers of every size: the high bits are thrown away at random. An id is two of them. */
 static void make_number(struct maker *k, int type, size_t size, void *ret)
 {
     uint64_t v = next(k) >> below(k, 64);
-    uint64_t twice[2] = { below(k, 4) == 0 ? 0 - v : v, v };
+    uint64_t first = below(k, 4) == 0 ? 0 - v : v;
 
-    switch (size) {
-    case 1:
-        *(uint8_t *)ret = (uint8_t)(type == WIRE_BOOL ? twice[0] & 1 : twice[0]);
-        break;
-    case 2:
-        *(uint16_t *)ret = (uint16_t)twice[0];
-        break;
-    case 4:
-        *(uint32_t *)ret = (uint32_t)twice[0];
-        break;
-    default:
-        memcpy(ret, twice, size);
-    }
+    wire_put_number(type, size, (int64_t)first, ret);
+    if (size > sizeof v)
+        memcpy((char *)ret + sizeof first, &v, sizeof v);
 }
 
 /* A value of any type but an array; `type` is that of f or of its elements. */

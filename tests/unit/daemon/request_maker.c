@@ -141,19 +141,7 @@ static void make_number(struct request_maker *k, const struct wire_field *f, voi
 {
     int64_t v = maker_once_in(k, 25) ? odd_number(k) : likely_number(k, f->name);
 
-    switch (f->size) {
-    case 1:
-        *(uint8_t *)ret = (uint8_t)(f->type == WIRE_BOOL || f->elem == WIRE_BOOL ? v & 1 : v);
-        break;
-    case 2:
-        *(uint16_t *)ret = (uint16_t)v;
-        break;
-    case 4:
-        *(uint32_t *)ret = (uint32_t)v;
-        break;
-    default:
-        memcpy(ret, &v, sizeof v);
-    }
+    wire_put_number(f->type == WIRE_ARRAY ? f->elem : f->type, f->size, v, ret);
 }
 
 static void make_uuid(struct request_maker *k, struct uuid *ret)
