@@ -8,7 +8,8 @@
 #ifndef KLOG_DAEMON_BROKER_H
 #define KLOG_DAEMON_BROKER_H
 
-#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "daemon/api/services.h"
 #include "daemon/config/broker_config.h"
@@ -34,8 +35,8 @@ struct broker {
     struct loop **loops; /* reactors, which only become more, on loops[0], which also runs the meta callbacks and upkeep timers */
     struct thread **loop_threads;
     int n_loops;
-    struct workers *workers;   /* what may block */
-    struct logdirs *dirs;      /* daemon/storage/logdirs.h: log.dirs; set once */
+    struct workers *workers; /* what may block */
+    struct logdirs *dirs;    /* daemon/storage/logdirs.h: log.dirs; set once */
     struct registers *registers;
     struct cluster *cluster;
     struct partitions *partitions;

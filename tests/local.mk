@@ -20,6 +20,7 @@ include tests/unit/store/local.mk
 include tests/unit/loop/local.mk
 include tests/unit/client/local.mk
 include tests/unit/daemon/local.mk
+include tests/unit/daemon/storage/local.mk
 include tests/unit/daemon/group/local.mk
 include tests/unit/fuse/local.mk
 include tests/unit/src/local.mk

@@ -29,7 +29,7 @@ struct world;
 struct coordinator_deps {
     const struct world *world;
     const struct broker_config *config; /* as the file and the command line say */
-    struct loop *const *loops; /* the shards' are spread over them; the first also looks for what has expired */
+    struct loop *const *loops;          /* the shards' are spread over them; the first also looks for what has expired */
     int n_loops;
     struct workers *workers;
     struct partitions *partitions;

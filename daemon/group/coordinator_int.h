@@ -56,8 +56,8 @@ struct shard {
 struct coordinator {
     struct coordinator_deps deps; /* set once */
     struct group_env env;         /* set once */
-    atomic_llong group_bytes; /* G6, of all groups */
-    pthread_mutex_t mu;    /* guards n_shards and idle */
+    atomic_llong group_bytes;     /* G6, of all groups */
+    pthread_mutex_t mu;    /* guards n_shards and busy */
     struct shard **shards; /* made when the topic is first seen, then set once */
     int32_t n_shards;
     atomic_bool stopping;

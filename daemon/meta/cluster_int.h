@@ -95,7 +95,7 @@ struct brokers_slot {
 };
 
 struct cluster {
-    struct cluster_deps deps; /* set once */
+    struct cluster_deps deps;    /* set once */
     int64_t broker_epoch;        /* version of /klog/broker_epoch/N; set once */
     atomic_uint_fast64_t writes; /* for partition_register.w */
 

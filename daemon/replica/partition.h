@@ -43,22 +43,22 @@ struct watcher {
 
 struct partition {
     pthread_mutex_t mu;
-    struct partitions *registry; /* set once */
+    struct partitions *registry;        /* set once */
     const struct partitions_deps *deps; /* set once: the registry's */
-    char *topic;                 /* set once */
-    int32_t id;                  /* set once */
-    struct uuid topic_id;        /* set once */
-    bool internal;               /* set once: only klog itself and __admin_client write to it */
-    int dir;                     /* set once: index in log.dirs, -1 none */
-    struct plog *log;            /* set once; NULL when it could not be opened: the replica is then damaged */
-    struct replica replica;      /* guarded by mu */
-    struct topic_config *config; /* guarded by mu */
+    char *topic;                        /* set once */
+    int32_t id;                         /* set once */
+    struct uuid topic_id;               /* set once */
+    bool internal;                      /* set once: only klog itself and __admin_client write to it */
+    int dir;                            /* set once: index in log.dirs, -1 none */
+    struct plog *log;              /* set once; NULL when it could not be opened: the replica is then damaged */
+    struct replica replica;        /* guarded by mu */
+    struct topic_config *config;   /* guarded by mu */
     LIST_HEAD(, watcher) watchers; /* guarded by mu */
     bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
     int64_t unflushed_messages;    /* guarded by mu; policy interval */
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */
-    struct flush_entry flush;      /* the flusher's */
+    struct flush_entry flush;      /* the flusher's, but ops and lane */
 };
 
 struct partition *partition_ref(struct partition *pt);
@@ -104,9 +104,8 @@ void partition_unwatch(struct partition *pt, struct watcher *w);
 void partition_wake_all(struct partition *pt);
 
 /* ---- events ---- */
-extern const struct flush_ops partition_flush_ops;
-/* Asks the flusher to sync it soon. */
-void partition_flush_soon(struct partition *pt);
+extern const struct flush_ops partition_flush_ops; /* of partition.flush */
+void partition_flush_soon(struct partition *pt);   /* asks the flusher to sync it */
 /* An operation on its log ended with -errno: true when that was since its log directory has failed, which everybody is
  * then told (S8). */
 bool partition_note_error(struct partition *pt, int eno);

@@ -24,9 +24,9 @@ struct server_deps {
     const struct broker_config *config; /* as the file and the command line say */
     struct loop *const *loops; /* the reactors'; the first has the listeners. Room for NETWORK_THREADS_MAX */
     int n_loops;               /* of them, at the start */
-    struct workers *workers;           /* for answers that take long */
-    const struct server_apis *apis;    /* who handles requests */
-    const struct services *services;   /* handed to them with each request */
+    struct workers *workers;         /* for answers that take long */
+    const struct server_apis *apis;  /* who handles requests */
+    const struct services *services; /* handed to them with each request */
 };
 /* Binds every listener of the configuration; NULL and one line in err. */
 struct server *server_new(const struct server_deps *deps, char *err, size_t err_size);
