@@ -70,7 +70,7 @@ for i in range(300):
     code, offset = c.produce("more", 0, batch([os.urandom(700)]))
     assert (code, offset) == (0, i), (code, offset, i)
 used = len(os.listdir("/proc/%s/fd" % sys.argv[1]))
-assert used < 130, used
+assert used <= 150 - 150 // 8, used # an eighth is left for the work
 for s in held:
     s.close()
 X
