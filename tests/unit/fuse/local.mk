@@ -25,6 +25,16 @@ UNIT_TESTS += %D%/base/test_missed
 %C%_base_test_missed_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
 %C%_base_test_missed_LDADD = fuse/libklogfs.a $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/cluster/test_topics
+%C%_cluster_test_topics_SOURCES = %D%/cluster/test_topics.c
+%C%_cluster_test_topics_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_cluster_test_topics_LDADD = $(LIBS_KLOGFS) $(CMOCKA_LIBS)
+
+UNIT_TESTS += %D%/partition/test_ptext
+%C%_partition_test_ptext_SOURCES = %D%/partition/test_ptext.c
+%C%_partition_test_ptext_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_partition_test_ptext_LDADD = $(LIBS_KLOGFS) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/partition/test_stat_call
 %C%_partition_test_stat_call_SOURCES = %D%/partition/test_stat_call.c
 %C%_partition_test_stat_call_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
