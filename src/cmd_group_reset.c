@@ -55,7 +55,7 @@ static int wish_take_time(const struct args *a, const char *text, struct wish *r
     ret->goal = GOAL_TIME;
     if (time_parse(text, clock_wall_ms(), &ret->n))
         return CLI_OK;
-    return complain_usage(a, "'%s' is no time; it is like 1700000000000, 2026-01-02T03:04:05Z, 10:00 or -2h",
+    return complain_usage(a, "'%s' is no time; write it like 1700000000000, 2026-01-02T03:04:05Z, 2026-01-02, 10:00 or -2h",
                           text);
 }
 
@@ -64,7 +64,7 @@ static int wish_take_duration(const struct args *a, const char *text, struct wis
     int64_t ms;
 
     if (!duration_parse(text, &ms))
-        return complain_usage(a, "'%s' is no duration; it is like PT1H30M, P2D, 90s, 30m, 1h or 2d", text);
+        return complain_usage(a, "'%s' is no duration; write it like PT1H30M, P2D, 90s, 30m, 1h or 2d", text);
     ret->goal = GOAL_TIME;
     ret->n = MAX(clock_wall_ms() - ms, 0);
     return CLI_OK;

@@ -82,7 +82,7 @@ static int question_parse(const struct args *a, struct question *ret)
         return rc;
     if (ret->at && !time_parse(at, clock_wall_ms(), &ret->at_ms))
         return complain_usage(
-            a, "'%s' is no time; it is like 1700000000000, 2026-01-02T03:04:05Z, 10:00 or -2h", at);
+            a, "'%s' is no time; write it like 1700000000000, 2026-01-02T03:04:05Z, 2026-01-02, 10:00 or -2h", at);
     return CLI_OK;
 }
 

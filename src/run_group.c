@@ -245,7 +245,7 @@ int run_records(struct session *s, const struct run_settings *set)
     TAILQ_INIT(&r.ready);
     int rc = signals_take(&r);
     if (rc < 0) {
-        complain(s->args, "signals: %s", strerror(-rc));
+        complain(s->args, "cannot take signals: %s", strerror(-rc));
         return CLI_FAILED;
     }
     if (set->dead_letters != NULL)

@@ -60,7 +60,7 @@ int session_connect(struct session *s)
     world_init_real(&s->world);
     s->loop = loop_new(&s->world);
     if (s->loop == NULL) {
-        complain(s->args, "no event loop: %s", strerror(errno));
+        complain(s->args, "cannot make an event loop: %s", strerror(errno));
         return CLI_FAILED;
     }
     s->workers = workers_new(&s->world, 1, "klog");

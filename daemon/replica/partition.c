@@ -365,7 +365,7 @@ static bool flush_run(struct flush_entry *e)
     int rc = flush_log(pt);
     if (rc == 0 || partition_note_error(pt, -rc))
         return true;
-    log_warn("%s: flush or checkpoint: %s", plog_name(pt->log), strerror(-rc));
+    log_warn("%s: cannot flush the log, or write its checkpoint: %s", plog_name(pt->log), strerror(-rc));
     return rc != -EMFILE && rc != -ENFILE;
 }
 

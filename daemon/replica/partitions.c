@@ -489,7 +489,7 @@ static bool partition_close(struct partition *pt)
     bool well = pt->log != NULL && pt->replica.role != REPLICA_DAMAGED;
     int rc = pt->log == NULL ? 0 : plog_close(pt->log, well, pt->replica.hw);
     if (rc < 0)
-        log_error("%s-%d: closing the log: %s", pt->topic, pt->id, strerror(-rc));
+        log_error("%s-%d: cannot close the log: %s; the next start checks it", pt->topic, pt->id, strerror(-rc));
     pt->log = NULL;
     if (atomic_load(&pt->refs) == 1)
         partition_free(pt); /* else a request that was cut short still names it: the process ends */

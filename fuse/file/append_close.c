@@ -60,7 +60,8 @@ static void on_last_line_done(struct append *ap)
     int rc;
     append_committed(ap, &rc);
     if (rc != 0)
-        log_error("the last line, without a newline, of a file closed is not in %s/p%d: %s; write newlines to be told",
+        log_error("%s/p%d: the last line of a closed file, which had no newline, could not be appended: %s; of a line that has one, "
+                  "write() tells",
                   pfile_topic(f), pfile_partition(f), strerror(request_errno(rc)));
     tail_answered(f);
     append_settled(ap->h);
@@ -75,7 +76,7 @@ void append_release(struct handle *h)
         return;
     struct pfile *f = append_target(h);
     if (f == NULL) {
-        log_error("the last line, without a newline, of a file closed is lost: no partition of %s has a leader",
+        log_error("%s: the last line of a closed file, which had no newline, could not be appended: no partition has a leader",
                   h->node->topic->name);
         return;
     }

@@ -158,7 +158,7 @@ static void bad_values_are_refused_before_anything_is_connected(void **state)
     refused(LINE("config", "set", "topic", "t"),
             "klog config set: nothing to change: give KEY=VALUE or --delete KEY");
     refused(LINE("offsets", "t", "--at", "soon"),
-            "klog offsets: 'soon' is no time; it is like 1700000000000, 2026-01-02T03:04:05Z, 10:00 or -2h");
+            "klog offsets: 'soon' is no time; write it like 1700000000000, 2026-01-02T03:04:05Z, 2026-01-02, 10:00 or -2h");
     refused(LINE("group", "reset", "g", "--all-topics"),
             "klog group reset: it needs to know where to: --to-earliest, --to-latest, --to-offset N, ...");
     refused(LINE("group", "reset", "g", "--all-topics", "--to-latest", "--shift-by", "1"),
@@ -170,7 +170,7 @@ static void bad_values_are_refused_before_anything_is_connected(void **state)
     refused(LINE("group", "reset", "g", "-t", "t", "--to-offset", "-1"),
             "klog group reset: --to-offset must be a whole number from 0 to 9223372036854775807, not '-1'");
     refused(LINE("group", "reset", "g", "-t", "t", "--by-duration", "1 hour"),
-            "klog group reset: '1 hour' is no duration; it is like PT1H30M, P2D, 90s, 30m, 1h or 2d");
+            "klog group reset: '1 hour' is no duration; write it like PT1H30M, P2D, 90s, 30m, 1h or 2d");
     refused(LINE("run", "t", "--", "cat"), "klog run: it needs a group: -g GROUP");
     refused(LINE("run", "-g", "g", "--", "cat"), "klog run: it needs a topic before --");
     refused(LINE("run", "-g", "g", "t", "cat"), "klog run: it needs a COMMAND after --");
