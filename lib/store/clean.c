@@ -14,6 +14,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/store/clean_int.h"
+#include "lib/store/plog_check.h"
 
 #define PLAIN_BYTES_MAX (1LL << 30)
 
@@ -260,5 +261,6 @@ int plog_clean(struct plog *l, const struct clean_options *o, struct clean_resul
     clean_txns_done(&p.txns);
     clean_map_free(p.map);
     free(p.last_of_active);
+    plog_call_done(l);
     return rc;
 }

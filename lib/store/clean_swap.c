@@ -38,6 +38,7 @@ static void exchange(struct plog *l, int at, int n, struct segment *s)
     int64_t text_end = last->text_base + last->sum.text_bytes;
     int64_t taken = text_end - l->segs[at]->text_base - s->sum.text_bytes;
 
+    KINVARIANT("S13", s->base == l->segs[at]->base && s->sum.end_offset == plog_segment_end(l, at + n - 1));
     s->text_base = MAX(text_end - s->sum.text_bytes, 0);
     for (int i = 0; i < at; i++)
         l->segs[i]->text_base += MAX(taken, 0);

@@ -9,6 +9,7 @@
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/plog_int.h"
 
 struct flush_part {
@@ -88,11 +89,13 @@ static void flush_done(struct plog *l, const struct plog_flush *t)
 {
     for (int i = 0; i < t->n; i++) {
         struct segment *s = t->parts[i].seg;
+        KINVARIANT("S4", t->parts[i].size <= s->sum.size); /* no truncation came between */
         l->flushed_bytes += MAX(t->parts[i].size - s->flushed, 0);
         s->flushed = MAX(s->flushed, t->parts[i].size);
         if (s->flushed == s->sum.size)
             segfile_set_dirty(s->log, false);
     }
+    KINVARIANT("S5", t->dir_changes <= l->dir_changes);
     l->dir_synced = MAX(l->dir_synced, t->dir_changes);
     if (t->point.sum.end_offset > l->flushed.sum.end_offset)
         l->flushed = t->point;
@@ -117,5 +120,6 @@ int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
     for (int i = 0; i < t->n; i++)
         segment_unref(t->parts[i].seg);
     free(t);
+    plog_call_done(l);
     return flushed.sum.end_offset;
 }

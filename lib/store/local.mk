@@ -22,6 +22,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/logscan.c %D%/logscan.h \
 	%D%/metafiles.c %D%/metafiles.h \
 	%D%/plog.c %D%/plog.h %D%/plog_int.h \
+	%D%/plog_check.c %D%/plog_check.h \
 	%D%/plog_checkpoint.c \
 	%D%/plog_read.c \
 	%D%/plog_retain.c \

@@ -11,6 +11,7 @@
 #include "lib/base/uuid.h"
 #include "lib/base/world.h"
 #include "lib/store/metafiles.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/plog_int.h"
 
 void plog_path(const struct plog *l, const char *file, char *ret, size_t size)
@@ -185,6 +186,7 @@ int plog_open(struct datadir *dd, const char *topic, int32_t partition, const st
         return rc;
     }
     *ret = l;
+    plog_call_done(l);
     return 0;
 }
 
@@ -297,6 +299,7 @@ int plog_roll(struct plog *l)
     struct segment *s = segment_new(l->files, l->name, l->identity, l->end_offset);
 
     KCHECK(old->sum.size > 0);
+    KINVARIANT("S12", old->sum.end_offset == l->end_offset);
     s->text_base = old->text_base + old->sum.text_bytes;
     s->known = true;
     int rc = plog_create_files(l, s);
@@ -385,7 +388,7 @@ static void take_in(struct plog *l, const struct batch_header *h, int64_t text_b
 {
     struct segment *s = plog_active(l);
 
-    KINVARIANT("S1", h->base_offset == l->end_offset);
+    KINVARIANT("S1", h->base_offset == l->end_offset && h->base_offset == s->sum.end_offset);
     if (s->flushed == s->sum.size)
         segfile_set_dirty(s->log, true);
     if (s->sum.size == 0)
@@ -396,6 +399,7 @@ static void take_in(struct plog *l, const struct batch_header *h, int64_t text_b
         l->epochs_dirty = true;
     l->epoch_is_new = false;
     l->end_offset = s->sum.end_offset;
+    KINVARIANT("S1", l->end_offset == batch_last_offset(h) + 1);
     l->size_bytes += batch_size(h);
     l->newest_ms = now_ms;
     plog_note_border(l);
@@ -476,4 +480,5 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
     else if (go)
         append_admitted(l, batch, n, &how, ret);
     lock_release(&l->append_mu);
+    plog_call_done(l);
 }

@@ -11,6 +11,7 @@
 #include "lib/base/check.h"
 #include "lib/base/crc32c.h"
 #include "lib/base/varint.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/plog_int.h"
 #include "lib/store/start_mark.h"
 
@@ -163,6 +164,7 @@ int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
     bool have_old = checkpoint_decode(slice_of(l->saved, sizeof l->saved), &old);
 
     KCHECK(c->identity == l->identity);
+    KINVARIANT("S4", c->producers_offset <= c->flushed.sum.end_offset);
     checkpoint_encode(bytes, c);
     if (memcmp(bytes, l->saved, sizeof bytes) == 0)
         return 0;
@@ -185,6 +187,7 @@ int plog_write_checkpoint(struct plog *l, int64_t hw)
     c.start_offset = l->start_offset;
     c.flushed = l->flushed;
     c.sealed = plog_sealed_sum(l, l->n_segs - 1);
+    KINVARIANT("S4", c.flushed.sum.end_offset <= l->end_offset);
     l->flushed_bytes = 0;
     l->dir_checkpointed = l->dir_changes;
     lock_release(&l->mu);
@@ -212,6 +215,7 @@ int plog_checkpoint(struct plog *l, int64_t hw, bool force)
     lock_release(&l->mu);
     int rc = due ? plog_write_checkpoint(l, hw) : 0;
     lock_release(&l->slow_mu);
+    plog_call_done(l);
     return rc;
 }
 
@@ -249,6 +253,7 @@ void plog_epoch_begin(struct plog *l, int32_t epoch)
     if (epochs_assign(&l->epochs, epoch, l->end_offset))
         l->epoch_is_new = true;
     lock_release(&l->mu);
+    plog_call_done(l);
 }
 
 int32_t plog_epoch_latest(struct plog *l)
@@ -295,4 +300,5 @@ void plog_expire_producers(struct plog *l, int64_t now_ms)
     if (l->cfg.producer_expiry_ms >= 0)
         producers_expire(&l->producers, now_ms - l->cfg.producer_expiry_ms);
     lock_release(&l->mu);
+    plog_call_done(l);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "lib/base/check.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/plog_int.h"
 
 #define WALK_BATCHES 16  /* as many headers are cheaper than a search in the index */
@@ -279,8 +280,10 @@ int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, 
         struct stamp st = plog_stamp(l);
         *ret = (struct plog_span){ .base_offset = -1 };
         int rc = read_once(l, offset, limit, max_bytes, at_least_one, ret);
-        if (rc == -ERANGE || !plog_moved_since(l, &st))
+        if (rc == -ERANGE || !plog_moved_since(l, &st)) {
+            plog_call_done(l);
             return rc;
+        }
         plog_span_release(ret);
     }
 }

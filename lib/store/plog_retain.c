@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/check.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/plog_int.h"
 
 #define CUT_KEPT_MS (24LL * 3600 * 1000)
@@ -79,6 +80,7 @@ static int delete_front(struct plog *l, int64_t start)
         struct segment *s = NULL;
         lock_take(&l->append_mu);
         lock_take(&l->mu);
+        KINVARIANT("S13", start <= l->start_marker && start <= l->end_offset);
         l->start_offset = MAX(l->start_offset, start);
         if (l->n_segs > 1 && l->segs[1]->base <= start)
             s = take_first(l);
@@ -113,6 +115,7 @@ int plog_delete_before(struct plog *l, int64_t offset)
     else if (news)
         rc = delete_front(l, offset);
     lock_release(&l->slow_mu);
+    plog_call_done(l);
     return rc < 0 ? rc : 0;
 }
 
@@ -215,5 +218,6 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
     }
     remove_old_cuts(l, now_ms);
     lock_release(&l->slow_mu);
+    plog_call_done(l);
     return rc == 0 ? rolled : rc;
 }

@@ -12,6 +12,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/store/clean_int.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/recover.h"
 
 /* How many entries have a key below `target`. */
@@ -238,6 +239,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
 {
     lock_assert_held(&l->append_mu);
     lock_take(&l->mu);
+    KINVARIANT("S11", c->sum.end_offset <= l->end_offset && c->sum.size <= c->seg->sum.size && l->segs[c->i] == c->seg);
     l->flushed = lower_point(l, c);
     while (l->n_segs > c->i + 1) {
         struct segment *s = l->segs[--l->n_segs];
@@ -256,6 +258,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
         l->epochs_dirty = true;
     producers_swap(&l->producers, &r->producers);
     plog_note_border(l);
+    KINVARIANT("S11", l->flushed.sum.end_offset <= l->end_offset && plog_active(l) == c->seg);
     lock_release(&l->mu);
     l->written_back = MIN(l->written_back, c->sum.size);
     l->snapshot_offset = r->snapshot_offset;
@@ -344,5 +347,6 @@ int plog_truncate(struct plog *l, int64_t offset)
     }
     segment_unref(lying);
     lock_release(&l->slow_mu);
+    plog_call_done(l);
     return rc == -EBADMSG || rc == -ERANGE ? rc : plog_disk_error(l, rc, l->name);
 }

@@ -23,6 +23,7 @@
 #include "lib/loop/exec.h"
 #include "lib/loop/thread.h"
 #include "lib/store/io.h"
+#include "lib/store/plog_check.h"
 
 enum { RECEIVE_TIMEOUT_S = 20 };
 
@@ -51,6 +52,7 @@ void rig_start_in(struct rig *g, const struct store_io *io, int n_dirs, const ch
         bytebuf_printf(&dirs, "%s%s/data%d", i == 0 ? "" : ",", g->dir, i);
     snprintf(g->dirs, sizeof g->dirs, "%s", bytebuf_cstr(&dirs));
     bytebuf_done(&dirs);
+    plog_after_call = plog_check;
     world_init_real(&g->world);
     g->world.io = io != NULL ? io : &store_io_real;
     g->b = (struct broker){ .world = &g->world };

@@ -75,3 +75,7 @@ UNIT_TESTS += %D%/test_names
 %C%_test_names_SOURCES = %D%/test_names.c
 %C%_test_names_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_names_LDADD = tests/sim/libsimdisk.a $(LIBS_STORE) $(CMOCKA_LIBS)
+UNIT_TESTS += %D%/test_check
+%C%_test_check_SOURCES = %D%/test_check.c
+%C%_test_check_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_check_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)

@@ -20,6 +20,7 @@
 #include "lib/record/build.h"
 #include "lib/store/datadir_int.h"
 #include "lib/store/plog.h"
+#include "lib/store/plog_check.h"
 #include "lib/store/plog_int.h"
 
 #define T0 1700000000000LL
@@ -54,6 +55,7 @@ static inline int fixture_setup(void **state)
         .producer_expiry_ms = 86400000,
     };
     f->seed = -1;
+    plog_after_call = plog_check;
     memset(f->topic_id.b, 7, sizeof f->topic_id.b);
     f->now_ms = T0;
     *state = f;
