@@ -71,6 +71,48 @@ int64_t diskread_start(struct simdisk *d, const char *dir)
     return start;
 }
 
+static bool read_batch(struct simdisk *d, const char *path, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret)
+{
+    uint8_t p[SIM_BATCH_HEAD];
+    struct sim_batch_head h;
+    while (simdisk_peek(d, path, true, p, sizeof p, hint->at) == sizeof p) {
+        sim_batch_head(p, sizeof p, &h);
+        if (h.base_offset < hint->offset || h.size < SIM_BATCH_HEAD || h.base_offset > offset)
+            return false;
+        hint->offset = h.base_offset;
+        if (h.base_offset == offset) {
+            ret->n = 0;
+            bytebuf_extend(ret, (size_t)h.size);
+            return simdisk_peek(d, path, true, ret->p, (size_t)h.size, hint->at) == h.size;
+        }
+        hint->at += h.size;
+    }
+    return false;
+}
+
+bool diskread_batch(struct simdisk *d, const char *dir, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret)
+{
+    size_t n;
+    int64_t *all = numbers(d, dir, true, ".log", &n);
+    char path[512];
+    while (n > 0 && all[n - 1] > offset)
+        n--;
+    if (n == 0) {
+        free(all);
+        return false;
+    }
+    struct diskread_hint front = { .segment = all[n - 1], .offset = all[n - 1] };
+    free(all);
+    bool is_near = hint->segment == front.segment && hint->offset <= offset;
+    if (!is_near)
+        *hint = front;
+    snprintf(path, sizeof path, "%s/%020" PRId64 ".log", dir, front.segment);
+    if (read_batch(d, path, offset, hint, ret))
+        return true;
+    *hint = front; /* the file was written anew */
+    return is_near && read_batch(d, path, offset, hint, ret);
+}
+
 static bool is_zero(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)

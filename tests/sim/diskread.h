@@ -19,6 +19,11 @@ bool diskread_find(struct simdisk *d, int n_dirs, const char *topic, int partiti
 typedef bool diskread_fn(void *arg, const uint8_t *p, const struct sim_batch_head *h);
 const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64_t from, diskread_fn *batch, void *arg,
                          int64_t *ret_at);
+/* The batch that begins at that offset, of what is on the disk for certain. hint: where the last one was found, {0} at first. */
+struct diskread_hint {
+    int64_t segment, at, offset;
+};
+bool diskread_batch(struct simdisk *d, const char *dir, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret);
 /* The greatest NNN of an NNN.start in it, or -1. */
 int64_t diskread_start(struct simdisk *d, const char *dir);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fibers over ucontext, and the functions of pthreads that must give way instead of blocking; see fiber.h.
+ * Fibers, and the functions of pthreads that must give way instead of blocking; see fiber.h.
  *
  * What the real thread keeps for "this thread" (errno, lib/base/world.h's thread_state) is exchanged at each switch. Stacks
  * are used again and again. Under the address sanitizer each switch is announced to it.
@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#ifndef __x86_64__
 #include <ucontext.h>
+#endif
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -39,6 +41,59 @@ enum {
     LOCK_PATIENCE_S = 600, /* who waits longer for a lock will never get it */
 };
 
+/* ---- contexts ---- */
+/* ucontext asks the kernel for the signal mask at each switch, which is most of what a switch costs. */
+#ifdef __x86_64__
+struct context {
+    void *sp; /* below it: what a called function must keep */
+};
+
+void sim_context_switch(void **save_sp, void *load_sp);
+__asm__(".text\n"
+        ".globl sim_context_switch\n"
+        ".type sim_context_switch, @function\n"
+        "sim_context_switch:\n"
+        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
+        "    ret\n"
+        ".size sim_context_switch, .-sim_context_switch\n");
+
+static void context_make(struct context *c, uint8_t *stack, size_t n, void (*f)(void))
+{
+    void **sp = (void **)(void *)(stack + n);
+    *--sp = NULL; /* f returns to nobody */
+    *--sp = (void *)(uintptr_t)f;
+    for (int i = 0; i < 6; i++)
+        *--sp = NULL;
+    c->sp = sp;
+}
+
+static void context_switch(struct context *from, struct context *to)
+{
+    sim_context_switch(&from->sp, to->sp);
+}
+#else
+struct context {
+    ucontext_t u;
+};
+
+static void context_make(struct context *c, uint8_t *stack, size_t n, void (*f)(void))
+{
+    getcontext(&c->u);
+    c->u.uc_stack.ss_sp = stack;
+    c->u.uc_stack.ss_size = n;
+    c->u.uc_link = NULL;
+    makecontext(&c->u, f, 0);
+}
+
+static void context_switch(struct context *from, struct context *to)
+{
+    swapcontext(&from->u, &to->u);
+}
+#endif
+
 enum fiber_state { FIBER_RUNNING, FIBER_READY, FIBER_WAITING, FIBER_ENDED };
 
 struct fiber {
@@ -58,7 +113,7 @@ struct fiber {
     const void *held[HELD_MAX];  /* mutexes */
     int n_held;
 
-    ucontext_t context;
+    struct context context;
     uint8_t *stack;
     int saved_errno;
     struct thread_state saved_state;
@@ -67,7 +122,7 @@ struct fiber {
 
 /* The one real thread's. */
 static struct fiber *current;
-static ucontext_t scheduler;
+static struct context scheduler;
 static void *scheduler_fake_stack;
 static const void *scheduler_stack;
 static size_t scheduler_stack_bytes;
@@ -126,7 +181,7 @@ static void switch_away(void)
     me->saved_errno = errno;
     me->saved_state = thread_state;
     before_switch(me->state == FIBER_ENDED ? NULL : &me->fake_stack, scheduler_stack, scheduler_stack_bytes);
-    swapcontext(&me->context, &scheduler);
+    context_switch(&me->context, &scheduler);
     after_switch(me->fake_stack, &scheduler_stack, &scheduler_stack_bytes);
     errno = me->saved_errno;
     thread_state = me->saved_state;
@@ -167,7 +222,7 @@ static void fiber_resume(struct sim_step *st)
     struct thread_state mine = thread_state;
     current = f;
     before_switch(&scheduler_fake_stack, f->stack, STACK_BYTES);
-    swapcontext(&scheduler, &f->context);
+    context_switch(&scheduler, &f->context);
     after_switch(scheduler_fake_stack, NULL, NULL);
     current = NULL;
     thread_state = mine;
@@ -204,11 +259,7 @@ struct fiber *fiber_start(struct fibers *fs, void (*main)(void *arg), void *arg,
     f->main = main;
     f->arg = arg;
     f->stack = stack_get();
-    getcontext(&f->context);
-    f->context.uc_stack.ss_sp = f->stack;
-    f->context.uc_stack.ss_size = STACK_BYTES;
-    f->context.uc_link = NULL;
-    makecontext(&f->context, fiber_main, 0);
+    context_make(&f->context, f->stack, STACK_BYTES, fiber_main);
     LIST_INSERT_HEAD(&fs->all, f, link);
     sim_in(fs->sim, &f->step, turn_ns(fs));
     return f;

@@ -255,25 +255,6 @@ void play_mark_error(struct play *p, int16_t api, int16_t err)
     marks_error(api, err);
 }
 
-struct search {
-    const struct truth_batch *b;
-    int64_t base;
-    bool found;
-};
-
-static bool is_it(void *arg, const uint8_t *bytes, const struct sim_batch_head *h)
-{
-    struct search *s = arg;
-    struct sim_records it;
-    struct sim_record r;
-    if (h->base_offset + h->last_offset_delta < s->base)
-        return true;
-    sim_records_start(&it, bytes, h);
-    if (sim_records_next(&it, &r) == 1)
-        s->found = h->base_offset == s->base && r.client == s->b->spec.client && r.batch == s->b->spec.batch;
-    return false;
-}
-
 static const char *what_is_missing(struct play *p, const struct truth_topic *t, int partition)
 {
     char dir[128];
@@ -284,18 +265,28 @@ static const char *what_is_missing(struct play *p, const struct truth_topic *t, 
     return "its bytes or its file's name are not synced";
 }
 
+static bool is_on_disk(struct play *p, const struct truth_topic *t, const struct truth_batch *b, int64_t base)
+{
+    struct sim_batch_head h;
+    struct sim_records it;
+    struct sim_record r;
+    char dir[128];
+    CLEANUP(bytebuf_done) struct bytebuf bytes = { 0 };
+    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, b->partition, true, dir, sizeof dir) ||
+        !diskread_batch(p->disk, dir, base, &p->hints[b->topic][b->partition], &bytes) ||
+        sim_batch_head(bytes.p, bytes.n, &h) != NULL)
+        return false;
+    sim_records_start(&it, bytes.p, &h);
+    return sim_records_next(&it, &r) == 1 && r.client == b->spec.client && r.batch == b->spec.batch && h.count == b->spec.count;
+}
+
 void play_check_durable(struct play *p, const struct truth_batch *b, int64_t base)
 {
     const struct truth_topic *t = &p->truth.topics[b->topic];
     const struct truth_partition *part = &t->parts[b->partition];
-    struct search s = { .b = b, .base = base };
-    char dir[128];
-    int64_t at = 0;
     if (t->delete_asked || t->retains || t->compacts || base < part->start_asked)
         return; /* it may have been deleted meanwhile */
-    if (diskread_find(p->disk, p->swarm.n_dirs, t->name, b->partition, true, dir, sizeof dir))
-        diskread_log(p->disk, dir, true, base, is_it, &s, &at);
-    if (!s.found)
+    if (!is_on_disk(p, t, b, base))
         sim_fail(p->sim, "S4", "%s-%d: the batch at %lld (%d.%d) is acknowledged, but not on the disk (%s)", t->name, b->partition,
                  (long long)base, b->spec.client, b->spec.batch, what_is_missing(p, t, b->partition));
 }

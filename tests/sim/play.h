@@ -8,6 +8,7 @@
 #define KLOG_SIM_PLAY_H
 
 #include "tests/sim/client.h"
+#include "tests/sim/diskread.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/simhost.h"
 #include "tests/sim/truth.h"
@@ -41,6 +42,7 @@ struct play {
     struct swarm swarm;
     struct plan plan;
     struct truth truth;
+    struct diskread_hint hints[TRUTH_TOPICS][TRUTH_PARTITIONS];
     struct client *clients[PLAY_CLIENTS];
     int n_clients;
     enum play_phase phase;
