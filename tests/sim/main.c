@@ -3,6 +3,7 @@
  * The simulator: runs seeds.
  *
  *     sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink] [--twice PERCENT]
+ *         [--failures N] [--hashes]
  *
  * Many seeds run in processes of their own, a fork for each few hundred (what a crashed broker had in memory is never freed), J
  * of them at a time. A seed that fails is named with the command that repeats it. --trace prints each event, --log the
@@ -10,7 +11,6 @@
  * that is left.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,21 +24,20 @@
 #include <jansson.h>
 
 #include "lib/base/check.h"
-#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
-enum { SEEDS_A_FORK = 100, SEED_SECONDS = 60, FAILURES_MAX = 10 };
+enum { SEEDS_A_FORK = 100, SEED_SECONDS = 60 };
 
 static struct options {
     uint64_t from, to;
     int jobs;
     bool trace, log, print_plan, shrink, hashes;
-    int twice;
+    int twice, failures; /* percent; after so many no more is begun */
     const char *plan_file;
     struct plan plan;
-} opt = { .from = 1, .to = 1, .jobs = 1, .twice = 1 };
+} opt = { .from = 1, .to = 1, .jobs = 1, .twice = 1, .failures = 10 };
 
 /* Shared with the children. */
 static struct shared {
@@ -50,7 +49,7 @@ static struct shared {
 static void usage(void)
 {
     fprintf(stderr, "usage: sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink]\n"
-                    "           [--twice PERCENT] [--hashes]\n");
+                    "           [--twice PERCENT] [--failures N] [--hashes]\n");
     exit(2);
 }
 
@@ -70,24 +69,16 @@ static void on_alarm(int sig)
     abort();
 }
 
-/* The broker's lines go nowhere unless they are asked for; its last words (a broken invariant) do too, so a failing seed is
- * best repeated with --log. */
-static void quiet(void)
-{
-    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0)
-        dup2(fd, STDERR_FILENO);
-}
-
 static void run_one(uint64_t seed)
 {
     struct play_figures f, again;
+    unsigned prints = (opt.trace ? PLAY_TRACE : 0) | (opt.log ? PLAY_LINES : 0);
     alarm(SEED_SECONDS);
-    play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, opt.trace, &f);
+    play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, prints, &f);
     if (opt.hashes)
         printf("%" PRIu64 " %016" PRIx64 "\n", seed, f.hash);
     if (rnd_mix(seed) % 100 < (uint64_t)opt.twice) {
-        play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, false, &again);
+        play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, 0, &again);
         if (again.hash != f.hash) {
             printf("seed %" PRIu64 ": HASH: the second run is another one\n", seed);
             fflush(stdout);
@@ -113,7 +104,7 @@ struct child {
 
 static void child_main(struct child *ch)
 {
-    for (int i = 0; i < SEEDS_A_FORK; i++) {
+    for (int i = 0; i < SEEDS_A_FORK && atomic_load(&shared->n_failed) < opt.failures; i++) {
         uint64_t seed = atomic_fetch_add(&shared->next, 1);
         if (seed > opt.to)
             break;
@@ -137,7 +128,7 @@ static void note_failure(uint64_t seed, int status)
 
 static bool begin_child(struct child *ch)
 {
-    if (atomic_load(&shared->next) > opt.to || atomic_load(&shared->n_failed) >= FAILURES_MAX)
+    if (atomic_load(&shared->next) > opt.to || atomic_load(&shared->n_failed) >= opt.failures)
         return false;
     fflush(stdout);
     ch->pid = fork();
@@ -195,7 +186,7 @@ static void rule_of(uint64_t seed, const struct plan *plan, char ret[16])
         struct play_figures f;
         dup2(fds[1], STDOUT_FILENO);
         alarm(SEED_SECONDS);
-        play_run(seed, plan, false, &f);
+        play_run(seed, plan, 0, &f);
         _exit(0);
     }
     close(fds[1]);
@@ -280,6 +271,8 @@ static void parse(int argc, char **argv)
             i++;
         else if (strcmp(a, "--twice") == 0 && sscanf(value, "%d", &opt.twice) == 1)
             i++;
+        else if (strcmp(a, "--failures") == 0 && sscanf(value, "%d", &opt.failures) == 1)
+            i++;
         else if (strcmp(a, "--plan") == 0 && i + 1 < argc)
             opt.plan_file = argv[++i];
         else
@@ -315,8 +308,6 @@ int main(int argc, char **argv)
         plan_print(&plan, opt.from, stdout);
         return 0;
     }
-    if (!opt.log)
-        quiet();
     double began = seconds();
     if (opt.shrink)
         shrink(opt.from);

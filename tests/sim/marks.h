@@ -28,7 +28,10 @@ struct mark {
 
 void marks_share(void); /* once, before any fork */
 void marks_hit(struct mark *m);
+void marks_fault(int kind); /* enum fault_kind */
 void marks_error(int16_t api, int16_t err);
+/* A line of the broker's: which branch of recovery, cleaning, retention it tells of. */
+void marks_line(const char *line);
 /* Prints the table; returns how many marks are 0. */
 int marks_print(FILE *to);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/check.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "tests/sim/diskread.h"
 #include "tests/sim/marks.h"
@@ -39,6 +40,7 @@ static void swarm_draw(struct swarm *sw, uint64_t seed)
         .segment_bytes = rnd_log(&r, 1024, 64 * 1024),
         .index_interval_bytes = rnd_log(&r, 64, 4096),
         .journal = rnd_one_in(&r, 2),
+        .slowness = rnd_one_in(&r, 2) ? rnd_log(&r, 1000, 50000) : 1000,
         .write_back = rnd_one_in(&r, 2) ? (uint32_t)rnd_log(&r, 100, 100000) : 0,
         .part = rnd_one_in(&r, 4) ? (uint32_t)rnd_log(&r, 100, 100000) : 0,
         .compaction = rnd_one_in(&r, 3),
@@ -52,6 +54,7 @@ static void disk_make(struct play *p, uint64_t seed)
     struct simdisk_chances chances = { .write_back = p->swarm.write_back, .part = p->swarm.part };
     p->disk = simdisk_new(&cfg);
     simdisk_set_chances(p->disk, &chances);
+    simdisk_set_slowness(p->disk, p->swarm.slowness);
 }
 
 /* ---- lives of the broker ---- */
@@ -74,11 +77,15 @@ static void on_host_ended(struct simhost *h)
 {
     struct play *p = h->user;
     bool healed = p->phase != PLAY_FAULTS;
-    p->broker = NULL;
     p->stopped_clean = h->how == HOST_RETURNED && p->stopped_clean;
     p->n_crashes += h->how == HOST_KILLED || h->how == HOST_DIED;
     p->n_power_cuts += h->how == HOST_POWER_CUT;
     MARK_IF(h->how == HOST_DIED, "the last log directory failed");
+    MARK_IF(h->how == HOST_KILLED && p->broker == NULL && !p->is_stopping, "killed in a start");
+    MARK_IF(h->how == HOST_POWER_CUT && p->broker == NULL && !p->is_stopping, "power cut in a start");
+    MARK_IF(h->how != HOST_RETURNED && p->is_stopping, "killed in a stop");
+    p->is_stopping = false;
+    p->broker = NULL;
     if (p->phase == PLAY_OVER)
         return;
     if (healed && h->how == HOST_DIED && !p->needs_start)
@@ -133,12 +140,15 @@ static void disk_fails(struct play *p, const struct fault *f)
     enum simdisk_op op = f->kind == FAULT_SYNC ? SIMDISK_SYNC : ops[(uint64_t)f->b % ARRAY_LEN(ops)];
     struct simdisk_fault one = { .ops = 1u << op, .at = f->a, .n = 1, .eno = EIO, .part = op == SIMDISK_WRITE };
     simdisk_plan(p->disk, &one, 1);
-    p->needs_start = true;
+    p->needs_start = p->disk_lied = true;
 }
 
 static void do_fault(struct play *p, const struct fault *f)
 {
     sim_note(p->sim, fault_names[f->kind], f->a, f->b, f->c);
+    marks_fault(f->kind);
+    if ((f->kind == FAULT_FULL || f->kind == FAULT_FDS) && p->broker == NULL)
+        p->needs_start = true; /* it is starting, or stopping */
     switch (f->kind) {
     case FAULT_KILL:
         simhost_end(&p->host, HOST_KILLED);
@@ -155,6 +165,7 @@ static void do_fault(struct play *p, const struct fault *f)
         crash_at(p, f, false, f->kind == FAULT_CUT_AT_NET ? HOST_POWER_CUT : HOST_KILLED);
         break;
     case FAULT_STOP:
+        p->is_stopping |= p->broker != NULL;
         simbroker_ask_stop(p);
         break;
     case FAULT_PAUSE:
@@ -216,7 +227,8 @@ static void on_fds_end(struct sim_step *st)
 
 static void on_slow_ends(struct sim_step *st)
 {
-    simdisk_set_slowness(container_of(st, struct play, slow_ends)->disk, 1000);
+    const struct play *p = container_of(st, struct play, slow_ends);
+    simdisk_set_slowness(p->disk, p->swarm.slowness);
 }
 
 /* Nothing is wrong any more. A log directory that failed needs a new start. */
@@ -454,6 +466,34 @@ static void phase_end(struct play *p)
     check_disk(p);
 }
 
+/* ---- the broker's lines ---- */
+/* Without rot and errors of the disk nothing is ever damaged or lost. */
+static const char *const never[] = {
+    "damage between positions",
+    "cannot be read: its records",
+    "is malformed",
+    "the registers are an older copy",
+    "contradicts what was read before",
+    "it was closed with",
+    "does not hold what was written there",
+    "belongs to no topic of this cluster",
+};
+
+static void on_line(void *arg, enum log_level level, const char *line)
+{
+    struct play *p = arg;
+    (void)level;
+    marks_line(line);
+    sim_say(p->sim, "                         | %s", line);
+    if (p->prints_lines)
+        printf("%12.6f  %s\n", (double)sim_now(p->sim) / 1e9, line);
+    if (strstr(line, "invariant") != NULL)
+        sim_fail(p->sim, "KCHECK", "%s", line);
+    for (size_t i = 0; i < ARRAY_LEN(never) && !p->disk_lied; i++)
+        if (strstr(line, never[i]) != NULL)
+            sim_fail(p->sim, "S12", "nothing was damaged, and the broker says: %s", line);
+}
+
 /* ---- a run ---- */
 static void add_clients(struct play *p, const struct client_kind *kind, int n)
 {
@@ -511,11 +551,13 @@ static void play_free(struct play *p)
     free(p);
 }
 
-void play_run(uint64_t seed, const struct plan *plan, bool trace, struct play_figures *ret)
+void play_run(uint64_t seed, const struct plan *plan, unsigned prints, struct play_figures *ret)
 {
     struct play *p = xcalloc(1, sizeof *p);
     p->sim = sim_new(seed);
-    sim_trace(p->sim, trace);
+    sim_trace(p->sim, (prints & PLAY_TRACE) != 0);
+    p->prints_lines = prints == PLAY_LINES;
+    log_set_sink(on_line, p);
     play_begin(p, seed, plan);
     run_until(p, p->swarm.faults_ms * SIM_MS, NULL);
     phase_healed(p);
@@ -531,5 +573,6 @@ void play_run(uint64_t seed, const struct plan *plan, bool trace, struct play_fi
         .acked = p->truth.n_acked,
         .read = p->truth.n_read,
     };
+    log_set_sink(NULL, NULL);
     play_free(p);
 }

@@ -26,10 +26,9 @@ struct swarm {
     int n_dirs, n_loops, n_workers;
     int64_t segment_bytes, index_interval_bytes;
     bool journal; /* simdisk_config */
-    int64_t capacity;
+    int64_t slowness; /* of the disk, in thousandths: the slower, the more is not synced when the power goes */
     uint32_t write_back, part; /* simdisk_chances */
     bool compaction, retention;
-    bool quiet; /* no faults at all */
 };
 
 enum play_phase { PLAY_FAULTS, PLAY_HEALED, PLAY_DRAINING, PLAY_OVER };
@@ -53,6 +52,9 @@ struct play {
     int n_ends;   /* of lives */
     struct play_broker *broker; /* of the process that runs and serves; NULL */
     bool stopped_clean;         /* the last life ended so */
+    bool is_stopping;           /* it was asked to */
+    bool disk_lied;             /* it has told of errors: what is damaged now is not the broker's fault */
+    bool prints_lines;
     bool needs_start; /* a fault ended a log directory, or kept a log from being opened: until the next start not all need work */
     int64_t n_lives, n_crashes, n_power_cuts, n_clean_stops, n_failed_starts;
 };
@@ -63,7 +65,8 @@ struct play_figures {
     int64_t sim_ns;
     int64_t n_lives, n_crashes, n_power_cuts, acked, read;
 };
-void play_run(uint64_t seed, const struct plan *plan, bool trace, struct play_figures *ret);
+enum { PLAY_TRACE = 1, PLAY_LINES = 2 }; /* what it prints: each event and line; the broker's lines alone */
+void play_run(uint64_t seed, const struct plan *plan, unsigned prints, struct play_figures *ret);
 
 /* The faults that it would have. */
 void play_plan_of(uint64_t seed, struct plan *ret);
