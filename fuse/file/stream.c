@@ -140,60 +140,77 @@ static void on_stream_news(struct pfile_waker *w)
         stream_step(s);
 }
 
-static void stream_step(struct stream_reader *s)
+/* Answers with what is here at the place, or behind a hole at it. False: nothing is. */
+static bool stream_give(struct stream_reader *s)
 {
-    struct handle *h = s->h;
-    struct pfile *f = h->node->pfile;
-    struct ptext *t = h->place.text;
+    struct text_place *p = &s->h->place;
+    struct pfile *f = s->h->node->pfile;
     struct text_span span;
     span.bytes = 0;
     span.n = 0;
-    if (!request_is_open(&s->r)) {
-        reader_free(s);
-        return;
+    if (p->at < 0)
+        p->at = stream_begin(f, p->text);
+    while (chunk_gather(&f->mount->texts, &p->text->chunks, p->at, s->size, &span) == 0) {
+        int64_t to = chunk_hole_end(&p->text->chunks, p->at);
+        if (to <= p->at || f->key.topic->gone)
+            return false;
+        p->at = to;
     }
-    if (!f->ends_known && !f->key.topic->gone) {
-        ends_ask(f, &s->ends);
-        return;
+    stream_answer(s, &span);
+    return true;
+}
+
+/* Retention may have passed the place: then the log's start is next. False: compaction moved it, and nobody knows where to. */
+static bool stream_finds_place(struct stream_reader *s)
+{
+    struct text_place *p = &s->h->place;
+    const struct ends *e = &p->text->file->ends;
+    if (fetch_goes_on(p->text, p->at, p->edge))
+        return true;
+    if (p->at < e->start_text) {
+        p->at = e->start_text;
+        p->edge = (struct text_edge){ p->at, e->start_offset };
+        return true;
     }
-    if (h->place.at < 0)
-        h->place.at = stream_begin(f, t);
-    if (chunk_gather(&f->mount->texts, &t->chunks, h->place.at, s->size, &span) > 0) {
-        stream_answer(s, &span);
-        return;
-    }
-    if (f->key.topic->gone) {
-        reader_eof(s);
-        return;
-    }
-    int64_t to = chunk_hole_end(&t->chunks, h->place.at);
-    if (to > h->place.at) {
-        h->place.at = to;
-        stream_step(s);
-        return;
-    }
-    if (!fetch_goes_on(t, h->place.at, h->place.edge) && h->place.at < f->ends.start_text) {
-        h->place.at = f->ends.start_text;
-        h->place.edge = (struct text_edge){ h->place.at, f->ends.start_offset };
-    }
-    if (!fetch_goes_on(t, h->place.at, h->place.edge) && h->place.at < f->ends.end_text && !ptext_is_sure(t, h->place.at)) {
-        reader_end(s, EIO); /* compaction moved the place, and nobody knows where to */
-        return;
-    }
-    if (h->place.at > s->reached) {
-        s->reached = h->place.at;
+    return p->at >= e->end_text || ptext_is_sure(p->text, p->at);
+}
+
+/* Has what comes next fetched, or waits for it. */
+static void stream_go_on(struct stream_reader *s)
+{
+    struct text_place *p = &s->h->place;
+    struct pfile *f = s->h->node->pfile;
+    if (p->at > s->reached) {
+        s->reached = p->at;
         s->steps = 0;
     }
     if (++s->steps > STREAM_STEPS_MAX)
         reader_end(s, EIO);
-    else if (h->place.at < f->ends.end_text)
-        fetch_text(t, h->place.at, h->place.edge, STREAM_FETCH_BYTES, &s->fetch);
+    else if (p->at < f->ends.end_text)
+        fetch_text(p->text, p->at, p->edge, STREAM_FETCH_BYTES, &s->fetch);
     else if (!s->nonblock)
         stream_park(s);
     else if (!s->asked)
         ends_ask(f, &s->ends);
     else
         reader_end(s, EAGAIN);
+}
+
+static void stream_step(struct stream_reader *s)
+{
+    struct pfile *f = s->h->node->pfile;
+    if (!request_is_open(&s->r))
+        reader_free(s);
+    else if (!f->ends_known && !f->key.topic->gone)
+        ends_ask(f, &s->ends);
+    else if (stream_give(s))
+        ; /* and it is freed */
+    else if (f->key.topic->gone)
+        reader_eof(s);
+    else if (!stream_finds_place(s))
+        reader_end(s, EIO);
+    else
+        stream_go_on(s);
 }
 
 static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi)
