@@ -8,6 +8,7 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 # configuration
 %C%_libklogd_a_SOURCES += %D%/config/broker_config.c %D%/config/broker_config.h
 %C%_libklogd_a_SOURCES += %D%/config/broker_listeners.c
+%C%_libklogd_a_SOURCES += %D%/config/ranks.h
 %C%_libklogd_a_SOURCES += %D%/config/topic_config.c %D%/config/topic_config.h
 
 # storage

@@ -17,9 +17,9 @@ struct delete_records {
 /* Only compacted: the latest value of each key is to stay. */
 static bool keeps_latest(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     bool ret = !pt->config->plog.delete_policy;
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     return ret;
 }
 

@@ -67,7 +67,7 @@ static struct shard *shard_new(struct coordinator *c, int32_t id)
 {
     struct shard *sh = xcalloc(1, sizeof *sh);
 
-    pthread_mutex_init(&sh->mu, NULL);
+    lock_init(&sh->mu, LOCK_RANK_SHARD, "shard of the groups");
     sh->coordinator = c;
     sh->loop = c->deps.loops[id % c->deps.n_loops];
     sh->id = id;
@@ -102,22 +102,22 @@ static void make_shards(struct coordinator *c)
 
 int32_t coordinator_n_shards(struct coordinator *c)
 {
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     if (c->n_shards == 0 && !atomic_load(&c->stopping))
         make_shards(c);
     int32_t n = c->n_shards;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     return n;
 }
 
 void coordinator_busy(struct coordinator *c, int32_t delta)
 {
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     c->busy += delta;
     KCHECK(c->busy >= 0);
     if (c->busy == 0)
         cond_broadcast(&c->idle);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 bool shard_has_moved(const struct shard *sh)
@@ -132,6 +132,7 @@ bool shard_has_moved(const struct shard *sh)
  * log says. */
 void shard_unload(struct shard *sh)
 {
+    lock_assert_held(&sh->mu);
     KCHECK((sh->state == SHARD_ACTIVE || sh->state == SHARD_LOADING) && !sh->reading);
     shard_writes_fail(sh, KERR_NOT_COORDINATOR);
     shard_clear(sh, KERR_NOT_COORDINATOR);
@@ -141,9 +142,10 @@ void shard_unload(struct shard *sh)
     sh->state = SHARD_IDLE;
 }
 
-/* Is this broker the coordinator of these groups, and ready? Locked. */
+/* Is this broker the coordinator of these groups, and ready? */
 static enum kerr shard_check(struct shard *sh)
 {
+    lock_assert_held(&sh->mu);
     if (sh->state == SHARD_STOPPED)
         return KERR_COORDINATOR_NOT_AVAILABLE;
     if (sh->state == SHARD_ACTIVE && !shard_has_moved(sh))
@@ -175,13 +177,13 @@ enum kerr coordinator_enter(struct coordinator *c, struct kstr group_id, bool cr
 
     CLEANUP(freep) char *id = xstrndup(group_id.n > 0 ? group_id.p : "", (size_t)group_id.n);
     struct shard *sh = c->shards[coordinator_partition_of(group_id, n)];
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     enum kerr err = shard_check(sh);
     struct group_entry *e = err == KERR_NONE ? shard_find(sh, id) : NULL;
     if (e != NULL && e->closing)
         err = KERR_COORDINATOR_LOAD_IN_PROGRESS;
     if (err != KERR_NONE) {
-        pthread_mutex_unlock(&sh->mu);
+        lock_release(&sh->mu);
         return err;
     }
     ret->shard = sh;
@@ -205,7 +207,7 @@ void coordinator_leave(struct group_lease *l)
         shard_remove(l->shard, l->e);
     else if (l->e != NULL)
         shard_retime(l->shard, group_due_ms(l->e->group));
-    pthread_mutex_unlock(&l->shard->mu);
+    lock_release(&l->shard->mu);
 }
 
 enum kerr coordinator_each(struct coordinator *c, void (*f)(void *arg, struct group_entry *e), void *arg)
@@ -216,14 +218,14 @@ enum kerr coordinator_each(struct coordinator *c, void (*f)(void *arg, struct gr
     for (int32_t i = 0; i < n; i++) {
         struct shard *sh = c->shards[i];
         struct group_entry *e, *next;
-        pthread_mutex_lock(&sh->mu);
+        lock_take(&sh->mu);
         enum kerr err = shard_check(sh);
         if (err == KERR_NONE)
             HASH_ITER (hh, sh->groups, e, next)
                 f(arg, e);
         else if (err != KERR_NOT_COORDINATOR)
             worst = err;
-        pthread_mutex_unlock(&sh->mu);
+        lock_release(&sh->mu);
     }
     return worst;
 }
@@ -235,7 +237,7 @@ struct coordinator *coordinator_new(const struct coordinator_deps *deps)
     struct coordinator *c = xcalloc(1, sizeof *c);
 
     c->deps = *deps;
-    pthread_mutex_init(&c->mu, NULL);
+    lock_init(&c->mu, LOCK_RANK_COORDINATOR, "coordinator");
     cond_init(&c->idle, deps->world->exec);
     coordinator_env_init(c);
     return c;
@@ -247,9 +249,9 @@ static void start_on_loop(struct task *t)
 
     for (int32_t i = 0, n = coordinator_n_shards(c); i < n; i++) {
         struct shard *sh = c->shards[i];
-        pthread_mutex_lock(&sh->mu);
+        lock_take(&sh->mu);
         shard_check(sh);
-        pthread_mutex_unlock(&sh->mu);
+        lock_release(&sh->mu);
     }
     coordinator_expiry_start(c);
 }
@@ -265,13 +267,13 @@ static void shard_stop(struct shard *sh)
 {
     struct group_entry *e, *next;
 
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     if (sh->state == SHARD_ACTIVE)
         HASH_ITER (hh, sh->groups, e, next)
             group_unload(e->group, KERR_COORDINATOR_NOT_AVAILABLE);
     sh->state = SHARD_STOPPED;
     loop_post(sh->loop, &sh->moved);
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
 }
 
 void coordinator_stop(struct coordinator *c)
@@ -287,10 +289,10 @@ void coordinator_drain(struct coordinator *c)
 {
     if (c == NULL)
         return;
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     while (c->busy > 0)
         cond_wait(&c->idle, &c->mu);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 static void shard_free(struct shard *sh)
@@ -301,7 +303,7 @@ static void shard_free(struct shard *sh)
         partition_unwatch(sh->partition, &sh->watcher);
         partition_unref(sh->partition);
     }
-    pthread_mutex_destroy(&sh->mu);
+    lock_done(&sh->mu);
     free(sh);
 }
 
@@ -313,6 +315,6 @@ void coordinator_free(struct coordinator *c)
         shard_free(c->shards[i]);
     free(c->shards);
     cond_done(&c->idle);
-    pthread_mutex_destroy(&c->mu);
+    lock_done(&c->mu);
     free(c);
 }

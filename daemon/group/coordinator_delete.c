@@ -160,17 +160,17 @@ static bool has_offsets_in(const struct group_entry *e, const char *topic)
 
 void coordinator_topic_deleted(struct coordinator *c, const char *topic, const struct uuid *id)
 {
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     int32_t n = c->n_shards; /* not coordinator_n_shards: the cluster may just be starting */
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     for (int32_t i = 0; i < n; i++) {
         struct shard *sh = c->shards[i];
         struct group_entry *e, *next;
-        pthread_mutex_lock(&sh->mu);
+        lock_take(&sh->mu);
         if (sh->state == SHARD_ACTIVE)
             HASH_ITER (hh, sh->groups, e, next)
                 if (e->writing > 0 || has_offsets_in(e, topic))
                     group_barrier(e, on_topic_quiet, gone_topic_new(topic, id));
-        pthread_mutex_unlock(&sh->mu);
+        lock_release(&sh->mu);
     }
 }

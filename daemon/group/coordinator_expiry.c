@@ -17,10 +17,10 @@ static void on_retime(struct task *t)
 {
     struct shard *sh = container_of(t, struct shard, retime);
 
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     if (sh->due_ms != INT64_MAX)
         timer_set(sh->loop, &sh->group_timer, sh->due_ms);
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
 }
 
 void shard_retime(struct shard *sh, int64_t due_ms)
@@ -37,7 +37,7 @@ static void on_groups_due(struct timer *t)
     struct group_entry *e;
     int64_t now = world_mono_ms(shard_world(sh)), due = INT64_MAX;
 
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     sh->due_ms = INT64_MAX;
     if (sh->state == SHARD_ACTIVE)
         for (e = sh->groups; e != NULL; e = e->hh.next) {
@@ -46,7 +46,7 @@ static void on_groups_due(struct timer *t)
             due = MIN(due, group_due_ms(e->group));
         }
     shard_retime(sh, due);
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
 }
 
 void shard_timer_init(struct shard *sh)
@@ -107,12 +107,12 @@ static void expire_shard(struct shard *sh, int64_t retention_ms)
 {
     struct group_entry *e, *next;
 
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     if (sh->state == SHARD_ACTIVE)
         HASH_ITER (hh, sh->groups, e, next)
             if (e->writing == 0)
                 expire_group(e, retention_ms);
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
 }
 
 static void expiry_set(struct coordinator *c)

@@ -16,10 +16,10 @@
 #ifndef KLOG_DAEMON_COORDINATOR_INT_H
 #define KLOG_DAEMON_COORDINATOR_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "daemon/config/ranks.h"
 #include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/replica/partition.h"
@@ -33,7 +33,7 @@ struct shard_write;
 TAILQ_HEAD(shard_writes, shard_write);
 
 struct shard {
-    pthread_mutex_t mu;
+    struct lock mu;
     struct coordinator *coordinator; /* set once */
     struct loop *loop;               /* set once: timers and the watcher live here */
     int32_t id;                      /* set once: partition of __consumer_offsets */
@@ -57,7 +57,7 @@ struct coordinator {
     struct coordinator_deps deps; /* set once */
     struct group_env env;         /* set once */
     atomic_llong group_bytes;     /* G6, of all groups */
-    pthread_mutex_t mu;    /* guards n_shards and busy */
+    struct lock mu;               /* guards n_shards and busy */
     struct shard **shards; /* made when the topic is first seen, then set once */
     int32_t n_shards;
     atomic_bool stopping;

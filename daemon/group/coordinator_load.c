@@ -147,10 +147,10 @@ static void on_retry(struct timer *t)
 {
     struct shard *sh = container_of(t, struct shard, load_timer);
 
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     if (sh->state == SHARD_LOADING && !sh->reading)
         submit(sh);
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
 }
 
 static void try_again_later(struct shard *sh)
@@ -167,7 +167,7 @@ static void load_done(struct job *j)
     struct shard *sh = container_of(j, struct shard, load);
     struct coordinator *c = sh->coordinator;
 
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     sh->reading = false;
     if (sh->state == SHARD_LOADING && shard_has_moved(sh)) {
         shard_unload(sh);
@@ -179,7 +179,7 @@ static void load_done(struct job *j)
             shard_retime(sh, group_due_ms(e->group));
     }
     loop_post(sh->loop, &sh->moved); /* to watch over the partition, or to let go of it */
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
     coordinator_busy(c, -1);
 }
 

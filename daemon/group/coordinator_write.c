@@ -118,14 +118,14 @@ static bool shard_progress(struct shard *sh)
 
 static void on_moved(struct shard *sh)
 {
-    pthread_mutex_lock(&sh->mu);
+    lock_take(&sh->mu);
     timer_clear(sh->loop, &sh->write_timer);
     if (sh->partition != NULL) {
         partition_unwatch(sh->partition, &sh->watcher);
         while (!shard_progress(sh))
             ;
     }
-    pthread_mutex_unlock(&sh->mu);
+    lock_release(&sh->mu);
 }
 
 static void on_moved_task(struct task *t)

@@ -20,7 +20,7 @@ struct cluster *cluster_new(const struct cluster_deps *deps)
     struct cluster *c = xcalloc(1, sizeof *c);
 
     c->deps = *deps;
-    pthread_mutex_init(&c->image_mu, NULL);
+    lock_init(&c->image_mu, LOCK_RANK_IMAGE, "image of the cluster");
     TAILQ_INIT(&c->brokers.changes);
     c->ids = producer_ids_new(c);
     latch_init(&c->started, deps->world->exec);
@@ -35,7 +35,7 @@ void cluster_free(struct cluster *c)
     producer_ids_free(c->ids);
     cluster_image_put(c->image);
     free(c->start_topics);
-    pthread_mutex_destroy(&c->image_mu);
+    lock_done(&c->image_mu);
     latch_done(&c->started);
     free(c);
 }

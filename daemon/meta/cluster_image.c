@@ -104,10 +104,10 @@ void cluster_image_put(struct cluster_image *img)
 
 struct cluster_image *cluster_image_get(struct cluster *c)
 {
-    pthread_mutex_lock(&c->image_mu);
+    lock_take(&c->image_mu);
     struct cluster_image *img = c->image;
     atomic_fetch_add_explicit(&img->refs, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&c->image_mu);
+    lock_release(&c->image_mu);
     return img;
 }
 
@@ -136,10 +136,10 @@ static struct cluster_image *image_like(const struct cluster_image *old)
 
 static void publish(struct cluster *c, struct cluster_image *img)
 {
-    pthread_mutex_lock(&c->image_mu);
+    lock_take(&c->image_mu);
     struct cluster_image *old = c->image;
     c->image = img;
-    pthread_mutex_unlock(&c->image_mu);
+    lock_release(&c->image_mu);
     cluster_image_put(old);
 }
 

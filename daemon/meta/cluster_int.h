@@ -9,10 +9,10 @@
 #ifndef KLOG_DAEMON_CLUSTER_INT_H
 #define KLOG_DAEMON_CLUSTER_INT_H
 
-#include <pthread.h>
 #include <sys/queue.h>
 #include <uthash.h>
 
+#include "daemon/config/ranks.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/meta/register_json.h"
 #include "daemon/meta/registers.h"
@@ -99,7 +99,7 @@ struct cluster {
     int64_t broker_epoch;        /* version of /klog/broker_epoch/N; set once */
     atomic_uint_fast64_t writes; /* for partition_register.w */
 
-    pthread_mutex_t image_mu;
+    struct lock image_mu;
     struct cluster_image *image; /* guarded by image_mu; replaced by the meta loop only */
 
     /* the meta loop's */

@@ -16,10 +16,10 @@
 #include "daemon/meta/registers.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "daemon/config/ranks.h"
 #include "daemon/meta/register_tree.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
@@ -74,7 +74,7 @@ struct embedded {
     struct loop *loop;
     struct thread *thread;
 
-    pthread_mutex_t mu;
+    struct lock mu;
     struct cond wake;
     struct item_queue asked, answered;    /* guarded by mu */
     TAILQ_HEAD(, register_watch) watches; /* guarded by mu */
@@ -124,10 +124,10 @@ static void item_free(struct item *it)
 
 static void item_ask(struct embedded *e, struct item *it)
 {
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     TAILQ_INSERT_TAIL(&e->asked, it, link);
     cond_signal(&e->wake);
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
 }
 
 /* ---- the thread ---- */
@@ -283,22 +283,22 @@ static void embedded_run(void *arg)
     struct embedded *e = arg;
     struct item_queue asked = TAILQ_HEAD_INITIALIZER(asked), done = TAILQ_HEAD_INITIALIZER(done);
 
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     for (;;) {
         while (TAILQ_EMPTY(&e->asked) && TAILQ_EMPTY(&asked) && !e->stopping)
             cond_wait(&e->wake, &e->mu);
         TAILQ_CONCAT(&asked, &e->asked, link);
         if (TAILQ_EMPTY(&asked))
             break;
-        pthread_mutex_unlock(&e->mu);
+        lock_release(&e->mu);
 
         round_run(e, &asked, &done);
 
-        pthread_mutex_lock(&e->mu);
+        lock_take(&e->mu);
         TAILQ_CONCAT(&e->answered, &done, link);
         loop_post(e->loop, &e->deliver);
     }
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
 }
 
 /* ---- on the loop ---- */
@@ -309,15 +309,15 @@ static void deliver_event(struct embedded *e, const char *path)
 {
     struct register_watch *w;
 
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     TAILQ_FOREACH (w, &e->watches, link) {
         if (w->dead || !register_path_is_under(path, w->path))
             continue;
-        pthread_mutex_unlock(&e->mu);
+        lock_release(&e->mu);
         w->cb(w->arg, path);
-        pthread_mutex_lock(&e->mu);
+        lock_take(&e->mu);
     }
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
 }
 
 static void deliver_item(struct embedded *e, struct item *it)
@@ -365,10 +365,10 @@ static void deliver_answers(struct task *t)
     struct item_queue round = TAILQ_HEAD_INITIALIZER(round);
     struct item *it;
 
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     TAILQ_CONCAT(&round, &e->answered, link);
     e->delivering = true;
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
 
     while ((it = TAILQ_FIRST(&round)) != NULL) {
         TAILQ_REMOVE(&round, it, link);
@@ -376,10 +376,10 @@ static void deliver_answers(struct task *t)
         item_free(it);
     }
 
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     e->delivering = false;
     reap_watches(e);
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
 }
 
 /* ---- the table ---- */
@@ -422,9 +422,9 @@ static struct register_watch *embedded_watch(struct registers *r, const char *pa
     w->path = xstrdup(path);
     w->cb = cb;
     w->arg = arg;
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     TAILQ_INSERT_TAIL(&e->watches, w, link);
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
     return w;
 }
 
@@ -432,11 +432,11 @@ static void embedded_unwatch(struct registers *r, struct register_watch *w)
 {
     struct embedded *e = embedded_of(r);
 
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     w->dead = true;
     if (!e->delivering)
         reap_watches(e);
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
 }
 
 static void queue_free(struct item_queue *q)
@@ -454,10 +454,10 @@ static void embedded_close(struct registers *r)
     struct embedded *e = embedded_of(r);
     struct register_watch *w;
 
-    pthread_mutex_lock(&e->mu);
+    lock_take(&e->mu);
     e->stopping = true;
     cond_signal(&e->wake);
-    pthread_mutex_unlock(&e->mu);
+    lock_release(&e->mu);
     thread_join(e->base.exec, e->thread);
 
     loop_cancel(e->loop, &e->deliver);
@@ -470,7 +470,7 @@ static void embedded_close(struct registers *r)
         datadir_set_clean_note(e->dd, e->journal.sequence);
     register_journal_close(&e->journal);
     register_tree_done(&e->tree);
-    pthread_mutex_destroy(&e->mu);
+    lock_done(&e->mu);
     cond_done(&e->wake);
     free(e);
 }
@@ -516,7 +516,7 @@ int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp
     TAILQ_INIT(&e->asked);
     TAILQ_INIT(&e->answered);
     TAILQ_INIT(&e->watches);
-    pthread_mutex_init(&e->mu, NULL);
+    lock_init(&e->mu, LOCK_RANK_REGISTERS, "registers");
     cond_init(&e->wake, e->base.exec);
     e->thread = thread_start(e->base.exec, embedded_run, e, "klogd-registers");
     KCHECK(e->thread != NULL);

@@ -41,6 +41,7 @@ static void tell(struct watcher *w)
 
 static void wake_due(struct partition *pt)
 {
+    lock_assert_held(&pt->mu);
     struct watcher *next;
     for (struct watcher *w = LIST_FIRST(&pt->watchers); w != NULL; w = next) {
         next = LIST_NEXT(w, link);
@@ -51,37 +52,38 @@ static void wake_due(struct partition *pt)
 
 static void wake_all(struct partition *pt)
 {
+    lock_assert_held(&pt->mu);
     while (!LIST_EMPTY(&pt->watchers))
         tell(LIST_FIRST(&pt->watchers));
 }
 
 bool partition_watch(struct partition *pt, struct watcher *w)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     KCHECK(!w->waiting);
     w->waiting = partition_serves(pt) && !watcher_is_due(pt, w);
     if (w->waiting)
         LIST_INSERT_HEAD(&pt->watchers, w, link);
     bool waiting = w->waiting;
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     return waiting;
 }
 
 void partition_unwatch(struct partition *pt, struct watcher *w)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     if (w->waiting) {
         LIST_REMOVE(w, link);
         w->waiting = false;
     }
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 }
 
 void partition_wake_all(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     wake_all(pt);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 }
 
 /* ---- append ---- */
@@ -92,9 +94,10 @@ static enum kerr append_fail(struct partition_appended *ret, enum kerr err, cons
     return err;
 }
 
-/* May this broker take the batch at all? Under mu. */
+/* May this broker take the batch at all? */
 static enum kerr append_admit(struct partition *pt, int16_t acks, struct partition_appended *ret)
 {
+    lock_assert_held(&pt->mu);
     ret->leader = pt->replica.state.leader;
     ret->leader_epoch = pt->replica.state.leader_epoch;
     if (pt->deleted)
@@ -108,9 +111,9 @@ static enum kerr append_admit(struct partition *pt, int16_t acks, struct partiti
     return KERR_NONE;
 }
 
-/* Under mu. */
 static struct batch_rules rules_of(const struct partition *pt, bool zstd_allowed)
 {
+    lock_assert_held(&pt->mu);
     const struct topic_config *cfg = pt->config;
     return (struct batch_rules){
         .max_message_bytes = cfg->max_message_bytes,
@@ -172,11 +175,12 @@ static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, s
     return KERR_NONE;
 }
 
-/* What the topic's policy asks for after an append; returns whether hw moved at once. Under mu. A segment
+/* What the topic's policy asks for after an append; returns whether hw moved at once. A segment
  * that was closed is flushed whatever the policy: nobody writes to it any more, and until then its descriptor
  * must stay open. */
 static bool flush_start(struct partition *pt, int64_t records, bool rolled)
 {
+    lock_assert_held(&pt->mu);
     struct flusher *f = pt->deps->flusher;
     const struct topic_config *cfg = pt->config;
     switch (cfg->flush_policy) {
@@ -249,11 +253,11 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
         return;
     }
 
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     enum kerr err = append_admit(pt, acks, ret);
     struct batch_rules rules = rules_of(pt, zstd_allowed);
     struct packing packing = packing_of(pt->config);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 
     CLEANUP(bytebuf_done) struct bytebuf own = { 0 };
     struct slice packed = slice_of(batch, n);
@@ -262,12 +266,12 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
         append_pack(&packing, &packed, &info, &own, ret) != KERR_NONE)
         return;
 
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     if (append_admit(pt, acks, ret) == KERR_NONE) {
         append_write(pt, packed, &info, &rules, ret);
         ret->start_offset = start_offset_of(pt);
     }
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     if (ret->err == KERR_KAFKA_STORAGE_ERROR)
         partition_note_error(pt, ret->eno);
 }
@@ -275,9 +279,9 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
 int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, bool zstd_allowed,
                           struct batch_refusal *ret, int32_t max)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     struct batch_rules rules = rules_of(pt, zstd_allowed);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     return batch_refused(batch, n, &rules, ret, max);
 }
 
@@ -285,7 +289,7 @@ int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, 
 void partition_view(struct partition *pt, struct partition_view *ret)
 {
     struct plog_ends ends = { 0 };
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     const struct replica *r = &pt->replica;
     ret->err = pt->deleted                  ? KERR_UNKNOWN_TOPIC_OR_PARTITION
                : r->role == REPLICA_DAMAGED ? KERR_KAFKA_STORAGE_ERROR
@@ -305,7 +309,7 @@ void partition_view(struct partition *pt, struct partition_view *ret)
     ret->fleo = r->fleo;
     ret->hw_is_current = replica_hw_is_current(r);
     ret->has_min_isr = replica_has_min_isr(r);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 }
 
 enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_epoch)
@@ -318,18 +322,18 @@ enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_e
 /* ---- flushing, on the flusher's threads ---- */
 static void flush_began(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     pt->unflushed_messages = 0;
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 }
 
 static void flushed(struct partition *pt, int64_t fleo)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     int64_t before = pt->replica.fleo;
     if (replica_flushed(&pt->replica, fleo) || pt->replica.fleo != before)
         wake_due(pt);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 }
 
 /* Those who wait are told before the checkpoint is written. 0 or -errno. */
@@ -394,16 +398,16 @@ bool partition_note_error(struct partition *pt, int eno)
 
 void partition_disk_failed(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     replica_damage(&pt->replica);
     wake_all(pt);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 }
 
 void partition_set_config(struct partition *pt, struct topic_config *cfg)
 {
     topic_config_ref(cfg);
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     struct topic_config *old = pt->config;
     pt->config = cfg;
     replica_set_min_isr(&pt->replica, cfg->min_insync_replicas);
@@ -413,23 +417,23 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg)
     if (pt->replica.fleo < pt->replica.leo)
         partition_flush_soon(pt);
     wake_due(pt);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     topic_config_unref(old);
 }
 
 bool partition_set_state(struct partition *pt, const struct partition_state *st)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     bool leads = st->leader == pt->replica.me && st->leader_epoch > pt->replica.state.leader_epoch;
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
 
     if (leads && pt->log != NULL)
         plog_epoch_begin(pt->log, st->leader_epoch);
 
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     bool taken = replica_set_state(&pt->replica, st);
     if (taken)
         wake_all(pt);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     return taken;
 }

@@ -8,10 +8,10 @@
 #ifndef KLOG_DAEMON_PARTITION_H
 #define KLOG_DAEMON_PARTITION_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "daemon/config/ranks.h"
 #include "daemon/config/topic_config.h"
 #include "daemon/replica/replica.h"
 #include "daemon/storage/flusher.h"
@@ -42,7 +42,7 @@ struct watcher {
 };
 
 struct partition {
-    pthread_mutex_t mu;
+    struct lock mu;
     struct partitions *registry;        /* set once */
     const struct partitions_deps *deps; /* set once: the registry's */
     char *topic;                        /* set once */

@@ -34,7 +34,7 @@ struct partitions {
     struct hosted_topic *by_name, *by_id; /* guarded by lock */
     size_t n;                             /* guarded by lock */
     int *n_in_dir;                        /* guarded by lock; by index in log.dirs */
-    pthread_mutex_t dead_mu;
+    struct lock dead_mu;
     struct cond dead; /* some partition's `gone` became true */
 };
 
@@ -56,17 +56,17 @@ void partition_unref(struct partition *pt)
         return;
 
     struct partitions *ps = pt->registry;
-    pthread_mutex_lock(&ps->dead_mu);
+    lock_take(&ps->dead_mu);
     pt->gone = true; /* from here on it is the remover's */
     cond_broadcast(&ps->dead);
-    pthread_mutex_unlock(&ps->dead_mu);
+    lock_release(&ps->dead_mu);
 }
 
 static void partition_free(struct partition *pt)
 {
     KCHECK(LIST_EMPTY(&pt->watchers) && flush_entry_is_idle(&pt->flush));
     topic_config_unref(pt->config);
-    pthread_mutex_destroy(&pt->mu);
+    lock_done(&pt->mu);
     free(pt->topic);
     free(pt);
 }
@@ -78,7 +78,7 @@ struct partitions *partitions_new(const struct partitions_deps *deps)
     ps->deps = *deps;
     ps->n_in_dir = xcalloc((size_t)logdirs_count(deps->dirs), sizeof *ps->n_in_dir);
     pthread_rwlock_init(&ps->lock, NULL);
-    pthread_mutex_init(&ps->dead_mu, NULL);
+    lock_init(&ps->dead_mu, LOCK_RANK_PARTITIONS, "partitions");
     cond_init(&ps->dead, deps->world->exec);
     return ps;
 }
@@ -357,11 +357,7 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
                                         const struct uuid *topic_id, struct topic_config *cfg)
 {
     struct partition *pt = xcalloc(1, sizeof *pt);
-    pthread_mutexattr_t spin_first; /* it is held for microseconds: a sleep would take longer */
-    pthread_mutexattr_init(&spin_first);
-    pthread_mutexattr_settype(&spin_first, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(&pt->mu, &spin_first);
-    pthread_mutexattr_destroy(&spin_first);
+    lock_init_spinning(&pt->mu, LOCK_RANK_PARTITION, "partition"); /* held for microseconds: a sleep would take longer */
     pt->registry = ps;
     pt->deps = &ps->deps;
     pt->topic = xstrdup(topic);
@@ -402,17 +398,17 @@ int partitions_add(struct partitions *ps, const char *topic, int32_t id, const s
 /* ---- leaving ---- */
 static void wait_until_gone(struct partitions *ps, struct partition *pt)
 {
-    pthread_mutex_lock(&ps->dead_mu);
+    lock_take(&ps->dead_mu);
     while (!pt->gone)
         cond_wait(&ps->dead, &ps->dead_mu);
-    pthread_mutex_unlock(&ps->dead_mu);
+    lock_release(&ps->dead_mu);
 }
 
 static void partition_retire(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     pt->deleted = true;
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     partition_wake_all(pt);
 }
 
@@ -503,7 +499,7 @@ struct closing {
     struct partition **all;
     size_t n;
     atomic_size_t next;
-    pthread_mutex_t mu;
+    struct lock mu;
     bool *dir_clean;                 /* guarded by mu */
 };
 
@@ -515,9 +511,9 @@ static void close_some(void *arg)
         int dir = c->all[i]->dir;
         if (partition_close(c->all[i]) || dir < 0)
             continue;
-        pthread_mutex_lock(&c->mu);
+        lock_take(&c->mu);
         c->dir_clean[dir] = false;
-        pthread_mutex_unlock(&c->mu);
+        lock_release(&c->mu);
     }
 }
 
@@ -543,7 +539,8 @@ void partitions_close(struct partitions *ps, bool *dir_clean)
 {
     struct exec *e = ps->deps.world->exec;
     struct thread *threads[CLOSERS];
-    struct closing c = { .dir_clean = dir_clean, .mu = PTHREAD_MUTEX_INITIALIZER };
+    struct closing c = { .dir_clean = dir_clean };
+    lock_init(&c.mu, LOCK_RANK_PARTITIONS, "partitions closing");
     c.all = take_all(ps, &c.n);
     int n_threads = 0;
     while (n_threads < CLOSERS && (size_t)n_threads + 1 < c.n &&
@@ -552,6 +549,7 @@ void partitions_close(struct partitions *ps, bool *dir_clean)
     close_some(&c);
     for (int i = 0; i < n_threads; i++)
         thread_join(e, threads[i]);
+    lock_done(&c.mu);
     free(c.all);
 }
 
@@ -561,7 +559,7 @@ void partitions_free(struct partitions *ps)
         return;
     KCHECK(ps->by_name == NULL);
     pthread_rwlock_destroy(&ps->lock);
-    pthread_mutex_destroy(&ps->dead_mu);
+    lock_done(&ps->dead_mu);
     cond_done(&ps->dead);
     free(ps->n_in_dir);
     free(ps);

@@ -45,11 +45,11 @@ static void close_fd(const struct server *s, int *fd)
 static void on_take(struct task *t)
 {
     struct reactor *rx = container_of(t, struct reactor, take);
-    pthread_mutex_lock(&rx->mu);
+    lock_take(&rx->mu);
     struct accepted *queue = take(&rx->queue);
     size_t n = rx->n_queue;
     rx->n_queue = rx->cap_queue = 0;
-    pthread_mutex_unlock(&rx->mu);
+    lock_release(&rx->mu);
 
     for (size_t i = 0; i < n; i++) {
         if (rx->draining) {
@@ -64,13 +64,13 @@ static void on_take(struct task *t)
 
 static void reactor_hand_over(struct reactor *rx, int fd, struct listener *l)
 {
-    pthread_mutex_lock(&rx->mu);
+    lock_take(&rx->mu);
     if (rx->n_queue == rx->cap_queue) {
         rx->cap_queue = MAX((size_t)4, rx->cap_queue * 2);
         rx->queue = xreallocarray(rx->queue, rx->cap_queue, sizeof *rx->queue);
     }
     rx->queue[rx->n_queue++] = (struct accepted){ fd, l };
-    pthread_mutex_unlock(&rx->mu);
+    lock_release(&rx->mu);
     loop_post(rx->loop, &rx->take);
 }
 
@@ -87,9 +87,9 @@ static void wake_who_drains(struct server *s)
 {
     if (!atomic_load(&s->draining))
         return;
-    pthread_mutex_lock(&s->drained_mu);
+    lock_take(&s->drained_mu);
     cond_broadcast(&s->drained);
-    pthread_mutex_unlock(&s->drained_mu);
+    lock_release(&s->drained_mu);
 }
 
 void server_conn_ended(struct reactor *rx)
@@ -295,7 +295,7 @@ static void reactor_make(struct server *s, int i)
     rx->take.cb = on_take;
     rx->turn.cb = on_turn;
     atomic_init(&rx->in_use, true);
-    pthread_mutex_init(&rx->mu, NULL);
+    lock_init(&rx->mu, LOCK_RANK_SERVER, "server");
     LIST_INIT(&rx->sessions);
     memory_start(rx);
     atomic_store(&s->n_reactors, i + 1);
@@ -326,7 +326,7 @@ struct server *server_new(const struct server_deps *deps, char *err, size_t err_
     s->reserve_fd = -1;
     s->n_used = deps->n_loops;
     memory_init(s);
-    pthread_mutex_init(&s->drained_mu, NULL);
+    lock_init(&s->drained_mu, LOCK_RANK_SERVER, "server");
     cond_init(&s->drained, deps->world->exec);
 
     int rc = broker_config_listeners(deps->config, &s->confs, &s->n, err, err_size);
@@ -416,10 +416,10 @@ static void each_reactor(struct server *s, void (*f)(void *arg))
 static void wait_until_drained(struct server *s)
 {
     int64_t until_ms = world_mono_ms(s->deps.world) + DRAIN_MS;
-    pthread_mutex_lock(&s->drained_mu);
+    lock_take(&s->drained_mu);
     while (atomic_load(&s->n_conns) + atomic_load(&s->n_sessions) > 0 && world_mono_ms(s->deps.world) < until_ms)
         cond_wait_until(&s->drained, &s->drained_mu, until_ms);
-    pthread_mutex_unlock(&s->drained_mu);
+    lock_release(&s->drained_mu);
 }
 
 void server_stop(struct server *s)
@@ -446,11 +446,11 @@ void server_free(struct server *s)
         for (size_t k = 0; k < s->reactors[i].n_queue; k++)
             close_fd(s, &s->reactors[i].queue[k].fd);
         free(s->reactors[i].queue);
-        pthread_mutex_destroy(&s->reactors[i].mu);
+        lock_done(&s->reactors[i].mu);
     }
     close_fd(s, &s->reserve_fd);
     cond_done(&s->drained);
-    pthread_mutex_destroy(&s->drained_mu);
+    lock_done(&s->drained_mu);
     broker_listeners_free(s->confs, s->n);
     free(s->listeners);
     free(s->reactors);

@@ -8,10 +8,10 @@
 #ifndef KLOG_DAEMON_SERVER_INT_H
 #define KLOG_DAEMON_SERVER_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "daemon/config/broker_config.h"
+#include "daemon/config/ranks.h"
 #include "daemon/server/request.h"
 #include "daemon/server/server.h"
 #include "lib/base/log.h"
@@ -40,7 +40,7 @@ struct reactor { /* one a loop */
     atomic_bool in_use; /* it gets connections; written on loops[0] */
     struct task turn;   /* that changed */
     atomic_int n_conns; /* here or on the way here */
-    pthread_mutex_t mu;
+    struct lock mu;
     struct accepted *queue;    /* guarded by mu */
     size_t n_queue, cap_queue; /* guarded by mu */
     struct task take;
@@ -75,7 +75,7 @@ struct server {
     atomic_int max_conns; /* max.connections */
     int possible_conns;   /* what the limit of descriptors leaves room for; set once */
     bool told_full; /* loops[0]: that they are reached was said */
-    pthread_mutex_t drained_mu;
+    struct lock drained_mu;
     struct cond drained; /* some session ended while draining */
     atomic_int n_conns;
     atomic_int n_sessions; /* with a connection, or with requests that go on without it */

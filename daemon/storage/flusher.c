@@ -12,8 +12,7 @@
  */
 #include "daemon/storage/flusher.h"
 
-#include <pthread.h>
-
+#include "daemon/config/ranks.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
@@ -26,7 +25,7 @@ TAILQ_HEAD(flush_queue, flush_entry);
 struct lane { /* one log directory */
     struct flusher *flusher;
     struct thread *threads[THREADS_A_LANE];
-    pthread_mutex_t mu;
+    struct lock mu;
     struct cond wake;
     int asleep;                     /* guarded by mu: threads that a signal would wake */
     bool stopping;                  /* guarded by mu */
@@ -41,15 +40,17 @@ struct flusher {
 };
 
 /* ---- queueing ---- */
-static void lane_wake(struct lane *ln) /* under mu */
+static void lane_wake(struct lane *ln)
 {
+    lock_assert_held(&ln->mu);
     if (ln->asleep > 0)
         cond_signal(&ln->wake);
 }
 
-/* True when it joined the queue: then a thread is needed for it. Under mu. */
+/* True when it joined the queue: then a thread is needed for it. */
 static bool lane_push(struct lane *ln, struct flush_entry *e)
 {
+    lock_assert_held(&ln->mu);
     if (e->queued)
         return false;
     e->queued = true;
@@ -69,16 +70,16 @@ static void lane_untime(struct flush_entry *e) /* under mu; the caller drops the
 void flusher_queue(struct flusher *f, struct flush_entry *e)
 {
     struct lane *ln = &f->lanes[e->lane];
-    pthread_mutex_lock(&ln->mu);
+    lock_take(&ln->mu);
     if (lane_push(ln, e))
         lane_wake(ln);
-    pthread_mutex_unlock(&ln->mu);
+    lock_release(&ln->mu);
 }
 
 void flusher_queue_by(struct flusher *f, struct flush_entry *e, int64_t due_ms)
 {
     struct lane *ln = &f->lanes[e->lane];
-    pthread_mutex_lock(&ln->mu);
+    lock_take(&ln->mu);
     if (!e->timed) {
         e->timed = true;
         e->due_ms = due_ms;
@@ -86,7 +87,7 @@ void flusher_queue_by(struct flusher *f, struct flush_entry *e, int64_t due_ms)
         LIST_INSERT_HEAD(&ln->timed, e, timed_link);
         lane_wake(ln);
     }
-    pthread_mutex_unlock(&ln->mu);
+    lock_release(&ln->mu);
 }
 
 void flusher_forget(struct flusher *f, struct flush_entry *e)
@@ -95,7 +96,7 @@ void flusher_forget(struct flusher *f, struct flush_entry *e)
         return;
     struct lane *ln = &f->lanes[e->lane];
     int refs = 0;
-    pthread_mutex_lock(&ln->mu);
+    lock_take(&ln->mu);
     if (e->queued && !e->running) {
         TAILQ_REMOVE(&ln->queue, e, link);
         refs++;
@@ -105,7 +106,7 @@ void flusher_forget(struct flusher *f, struct flush_entry *e)
         lane_untime(e);
         refs++;
     }
-    pthread_mutex_unlock(&ln->mu);
+    lock_release(&ln->mu);
     while (refs-- > 0)
         e->ops->unref(e);
 }
@@ -114,17 +115,17 @@ void flusher_forget(struct flusher *f, struct flush_entry *e)
 /* Out of descriptors: nothing was done and nothing is lost. */
 static void lane_retry(struct lane *ln, struct flush_entry *e)
 {
-    pthread_mutex_lock(&ln->mu);
+    lock_take(&ln->mu);
     bool stopping = ln->stopping;
-    pthread_mutex_unlock(&ln->mu);
+    lock_release(&ln->mu);
     if (!stopping)
         flusher_queue_by(ln->flusher, e, world_mono_ms(ln->flusher->world) + SHORTAGE_REST_MS);
 }
 
-/* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits.
- * Under mu. */
+/* Moves what is due from the list to the queue; returns when the next one will be, INT64_MAX when none waits. */
 static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
 {
+    lock_assert_held(&ln->mu);
     int64_t next_ms = INT64_MAX;
     struct flush_entry *next;
     for (struct flush_entry *e = LIST_FIRST(&ln->timed); e != NULL; e = next) {
@@ -140,7 +141,7 @@ static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
     return next_ms;
 }
 
-static void lane_sleep(struct lane *ln, int64_t until_ms) /* under mu */
+static void lane_sleep(struct lane *ln, int64_t until_ms)
 {
     ln->asleep++;
     cond_wait_until(&ln->wake, &ln->mu, until_ms);
@@ -150,7 +151,7 @@ static void lane_sleep(struct lane *ln, int64_t until_ms) /* under mu */
 /* The next entry to flush, its reference handed over; NULL when the lane stops and nothing is left. */
 static struct flush_entry *lane_next(struct lane *ln)
 {
-    pthread_mutex_lock(&ln->mu);
+    lock_take(&ln->mu);
     struct flush_entry *e;
     for (;;) {
         int64_t next_ms = lane_take_due(ln, world_mono_ms(ln->flusher->world));
@@ -164,19 +165,19 @@ static struct flush_entry *lane_next(struct lane *ln)
         e->queued = false; /* what is appended from now on queues it again */
         e->running = true;
     }
-    pthread_mutex_unlock(&ln->mu);
+    lock_release(&ln->mu);
     return e;
 }
 
 /* The reference goes back into the queue with it, or is dropped. */
 static void lane_done(struct lane *ln, struct flush_entry *e)
 {
-    pthread_mutex_lock(&ln->mu);
+    lock_take(&ln->mu);
     e->running = false;
     bool again = e->queued;
     if (again)
         TAILQ_INSERT_TAIL(&ln->queue, e, link);
-    pthread_mutex_unlock(&ln->mu);
+    lock_release(&ln->mu);
     if (!again)
         e->ops->unref(e);
 }
@@ -196,7 +197,7 @@ static void lane_start(struct lane *ln)
 {
     struct exec *e = ln->flusher->world->exec;
     cond_init(&ln->wake, e);
-    pthread_mutex_init(&ln->mu, NULL);
+    lock_init(&ln->mu, LOCK_RANK_LANE, "lane of the flusher");
     TAILQ_INIT(&ln->queue);
     LIST_INIT(&ln->timed);
     for (int i = 0; i < THREADS_A_LANE; i++) {
@@ -224,15 +225,15 @@ void flusher_free(struct flusher *f)
         return;
     for (int i = 0; i < f->n; i++) {
         struct lane *ln = &f->lanes[i];
-        pthread_mutex_lock(&ln->mu);
+        lock_take(&ln->mu);
         ln->stopping = true;
         cond_broadcast(&ln->wake);
-        pthread_mutex_unlock(&ln->mu);
+        lock_release(&ln->mu);
         for (int k = 0; k < THREADS_A_LANE; k++)
             thread_join(f->world->exec, ln->threads[k]);
         KCHECK(TAILQ_EMPTY(&ln->queue) && LIST_EMPTY(&ln->timed));
         cond_done(&ln->wake);
-        pthread_mutex_destroy(&ln->mu);
+        lock_done(&ln->mu);
     }
     free(f->lanes);
     free(f);

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/config/broker_config.h"
+#include "daemon/config/ranks.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
@@ -27,7 +27,7 @@ struct logdirs {
     struct datadir_identity identity;
     logdir_failed *failed;
     void *arg;
-    pthread_mutex_t mu;
+    struct lock mu;
     bool *told; /* guarded by mu: that it has failed */
 };
 
@@ -162,7 +162,7 @@ static void limit_files(struct logdirs *ld)
 
 static void logdirs_free(struct logdirs *ld)
 {
-    pthread_mutex_destroy(&ld->mu);
+    lock_done(&ld->mu);
     free(ld->told);
     free(ld->dirs);
     free(ld);
@@ -181,7 +181,7 @@ int logdirs_open(const struct world *w, const struct broker_config *cfg, logdir_
     snprintf(ld->identity.cluster_id, sizeof ld->identity.cluster_id, "%s", cfg->cluster_id);
     ld->dirs = xcalloc((size_t)ld->n + 1, sizeof(*ld->dirs));
     ld->told = xcalloc((size_t)ld->n + 1, sizeof *ld->told);
-    pthread_mutex_init(&ld->mu, NULL);
+    lock_init(&ld->mu, LOCK_RANK_LOGDIRS, "log directories");
     int rc = open_all(ld, paths, err, err_size);
     for (int i = 0; i < ld->n; i++)
         free(paths[i]);
@@ -212,13 +212,13 @@ bool logdirs_close(struct logdirs *ld, const bool *dir_clean)
 /* False: it was told before. */
 static bool note_failed(struct logdirs *ld, int dir, bool *ret_all)
 {
-    pthread_mutex_lock(&ld->mu);
+    lock_take(&ld->mu);
     bool news = !ld->told[dir];
     ld->told[dir] = true;
     *ret_all = true;
     for (int i = 0; i < ld->n; i++)
         *ret_all &= ld->told[i];
-    pthread_mutex_unlock(&ld->mu);
+    lock_release(&ld->mu);
     return news;
 }
 

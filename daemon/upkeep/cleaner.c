@@ -12,13 +12,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <uthash.h>
 
 #include "daemon/config/broker_config.h"
+#include "daemon/config/ranks.h"
 #include "daemon/replica/partition.h"
 #include "daemon/storage/logdirs.h"
 #include "daemon/upkeep/cleaner_choice.h"
@@ -63,7 +63,7 @@ struct cleaner {
     struct logdirs *dirs;
     struct partitions *partitions;
     struct thread *thread;
-    pthread_mutex_t mu;
+    struct lock mu;
     struct cond wake;
     bool stopping;       /* guarded by mu */
     struct settings now; /* guarded by mu */
@@ -199,9 +199,9 @@ struct round {
 
 static struct topic_config *config_of(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     struct topic_config *cfg = topic_config_ref(pt->config);
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     return cfg;
 }
 
@@ -267,9 +267,9 @@ static void consider(struct round *r, struct partition *pt, const struct topic_c
 
 static bool is_stopping(struct cleaner *c)
 {
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     bool stopping = c->stopping;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     return stopping;
 }
 
@@ -311,22 +311,23 @@ static void forget_unseen(struct cleaner *c)
 
 static bool is_deleted(struct partition *pt)
 {
-    pthread_mutex_lock(&pt->mu);
+    lock_take(&pt->mu);
     bool deleted = pt->deleted;
-    pthread_mutex_unlock(&pt->mu);
+    lock_release(&pt->mu);
     return deleted;
 }
 
 /* Until the time that due() names, which is asked again when the settings have changed. */
-static void wait_until(struct cleaner *c, int64_t (*due)(struct cleaner *c)) /* under mu */
+static void wait_until(struct cleaner *c, int64_t (*due)(struct cleaner *c))
 {
     for (int64_t until_ms; !c->stopping && world_mono_ms(c->world) < (until_ms = due(c));) {
         cond_wait_until(&c->wake, &c->mu, until_ms);
     }
 }
 
-static void pace_anew(struct cleaner *c) /* under mu */
+static void pace_anew(struct cleaner *c)
 {
+    lock_assert_held(&c->mu);
     c->paced_from_ms = world_mono_ms(c->world);
     c->paced_bytes = 0;
     c->paced_speed = c->now.bytes_per_second;
@@ -350,10 +351,10 @@ static bool go_on(void *arg, int64_t bytes)
         return true;
     c->paced_bytes += c->unlooked_bytes;
     c->unlooked_bytes = 0;
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     wait_until(c, due_by_speed);
     bool stopping = c->stopping;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     return !stopping && !is_deleted(c->at);
 }
 
@@ -392,10 +393,10 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
     c->at = pt;
     c->began_ms = world_mono_ms(c->world);
     c->unlooked_bytes = 0;
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     pace_anew(c);
     size_t map_bytes = (size_t)c->now.map_bytes;
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     struct clean_options o = {
         .first_dirty = k->first_dirty,
         .limit = limit_of(&v),
@@ -447,9 +448,9 @@ static void cleaner_main(void *arg)
         if (run_round(c))
             continue;
         c->idle_from_ms = world_mono_ms(c->world);
-        pthread_mutex_lock(&c->mu);
+        lock_take(&c->mu);
         wait_until(c, due_by_backoff);
-        pthread_mutex_unlock(&c->mu);
+        lock_release(&c->mu);
     }
 }
 
@@ -457,11 +458,11 @@ void cleaner_configure(struct cleaner *c, const struct broker_config *now)
 {
     if (c == NULL)
         return;
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     c->now = (struct settings){ now->log_cleaner_dedupe_buffer_size, now->log_cleaner_backoff_ms,
                                 now->log_cleaner_io_max_bytes_per_second };
     cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
 }
 
 struct cleaner *cleaner_new(const struct world *w, struct logdirs *dirs, struct partitions *ps, const struct broker_config *now)
@@ -473,7 +474,7 @@ struct cleaner *cleaner_new(const struct world *w, struct logdirs *dirs, struct 
     c->world = w;
     c->dirs = dirs;
     c->partitions = ps;
-    pthread_mutex_init(&c->mu, NULL);
+    lock_init(&c->mu, LOCK_RANK_CLEANER, "cleaner");
     cond_init(&c->wake, w->exec);
     for (int i = 0; i < logdirs_count(dirs); i++) {
         read_file(c, i, CLEAN_OFFSETS_FILE, take_offset);
@@ -489,10 +490,10 @@ void cleaner_stop(struct cleaner *c)
 {
     if (c == NULL)
         return;
-    pthread_mutex_lock(&c->mu);
+    lock_take(&c->mu);
     c->stopping = true;
     cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->mu);
+    lock_release(&c->mu);
     thread_join(c->world->exec, c->thread);
 }
 
@@ -507,6 +508,6 @@ void cleaner_free(struct cleaner *c)
         free(k);
     }
     cond_done(&c->wake);
-    pthread_mutex_destroy(&c->mu);
+    lock_done(&c->mu);
     free(c);
 }

@@ -11,6 +11,17 @@ void lock_init(struct lock *l, int rank, const char *name)
     l->name = name;
 }
 
+void lock_init_spinning(struct lock *l, int rank, const char *name)
+{
+    pthread_mutexattr_t spin_first;
+    pthread_mutexattr_init(&spin_first);
+    pthread_mutexattr_settype(&spin_first, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&l->mu, &spin_first);
+    pthread_mutexattr_destroy(&spin_first);
+    l->rank = rank;
+    l->name = name;
+}
+
 void lock_done(struct lock *l)
 {
     pthread_mutex_destroy(&l->mu);

@@ -37,6 +37,7 @@ struct lock {
 };
 
 void lock_init(struct lock *l, int rank, const char *name); /* name: for people; outlives l */
+void lock_init_spinning(struct lock *l, int rank, const char *name); /* who finds it taken turns for a while, then sleeps */
 void lock_done(struct lock *l);
 void lock_check_order(const struct lock *l);
 void lock_forget(const struct lock *l);

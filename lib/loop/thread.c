@@ -34,14 +34,16 @@ void cond_done(struct cond *c)
     c->exec->cond_done(c->exec, c);
 }
 
-void cond_wait(struct cond *c, pthread_mutex_t *mu)
+void cond_wait(struct cond *c, struct lock *l)
 {
-    c->exec->cond_wait(c->exec, c, mu, INT64_MAX);
+    cond_wait_until(c, l, INT64_MAX);
 }
 
-void cond_wait_until(struct cond *c, pthread_mutex_t *mu, int64_t until_ms)
+/* Who waits keeps l in its list of locks: it has it again when it goes on. */
+void cond_wait_until(struct cond *c, struct lock *l, int64_t until_ms)
 {
-    c->exec->cond_wait(c->exec, c, mu, until_ms);
+    lock_assert_held(l);
+    c->exec->cond_wait(c->exec, c, &l->mu, until_ms);
 }
 
 void cond_signal(struct cond *c)
@@ -57,31 +59,31 @@ void cond_broadcast(struct cond *c)
 /* ---- latches ---- */
 void latch_init(struct latch *l, struct exec *e)
 {
-    pthread_mutex_init(&l->mu, NULL);
+    lock_init(&l->mu, LOCK_RANK_LOOP, "latch");
     cond_init(&l->opened, e);
     l->open = false;
 }
 
 void latch_open(struct latch *l)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     l->open = true;
     cond_broadcast(&l->opened);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 void latch_wait(struct latch *l)
 {
-    pthread_mutex_lock(&l->mu);
+    lock_take(&l->mu);
     while (!l->open)
         cond_wait(&l->opened, &l->mu);
-    pthread_mutex_unlock(&l->mu);
+    lock_release(&l->mu);
 }
 
 void latch_done(struct latch *l)
 {
     cond_done(&l->opened);
-    pthread_mutex_destroy(&l->mu);
+    lock_done(&l->mu);
 }
 
 /* ---- calls into a loop ---- */

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/lock.h"
+
 struct exec;
 struct thread;
 
@@ -27,16 +29,16 @@ struct cond {
 
 void cond_init(struct cond *c, struct exec *e);
 void cond_done(struct cond *c);
-/* As pthread_cond_wait: mu is released meanwhile, and it may return for no reason. */
-void cond_wait(struct cond *c, pthread_mutex_t *mu);
+/* As pthread_cond_wait: l is released meanwhile, and it may return for no reason. */
+void cond_wait(struct cond *c, struct lock *l);
 /* Until the monotonic clock shows until_ms at the latest. */
-void cond_wait_until(struct cond *c, pthread_mutex_t *mu, int64_t until_ms);
+void cond_wait_until(struct cond *c, struct lock *l, int64_t until_ms);
 void cond_signal(struct cond *c);
 void cond_broadcast(struct cond *c);
 
 /* ---- latches ---- */
 struct latch { /* on the stack of who waits, mostly */
-    pthread_mutex_t mu;
+    struct lock mu;
     struct cond opened;
     bool open; /* guarded by mu */
 };

@@ -10,7 +10,7 @@
 
 /* ---- two threads hand a number to and fro ---- */
 struct game {
-    pthread_mutex_t mu;
+    struct lock mu;
     struct cond moved;
     int ball; /* guarded by mu: even, the first one's turn */
 };
@@ -19,7 +19,7 @@ enum { MOVES = 1000 };
 
 static void play(struct game *g, int me)
 {
-    pthread_mutex_lock(&g->mu);
+    lock_take(&g->mu);
     while (g->ball < MOVES) {
         if (g->ball % 2 != me) {
             cond_wait(&g->moved, &g->mu);
@@ -29,7 +29,7 @@ static void play(struct game *g, int me)
         cond_signal(&g->moved);
     }
     cond_broadcast(&g->moved);
-    pthread_mutex_unlock(&g->mu);
+    lock_release(&g->mu);
 }
 
 static void play_second(void *arg)
@@ -41,7 +41,8 @@ static void a_signal_wakes_who_waits(void **state)
 {
     (void)state;
     struct exec *e = test_world()->exec;
-    struct game g = { .mu = PTHREAD_MUTEX_INITIALIZER };
+    struct game g = { 0 };
+    lock_init(&g.mu, 1, "game");
     cond_init(&g.moved, e);
     struct thread *t = thread_start(e, play_second, &g, "second");
     assert_non_null(t);
@@ -49,22 +50,25 @@ static void a_signal_wakes_who_waits(void **state)
     thread_join(e, t);
     assert_int_equal(g.ball, MOVES);
     cond_done(&g.moved);
+    lock_done(&g.mu);
 }
 
 static void a_wait_ends_at_its_time(void **state)
 {
     (void)state;
     const struct world *w = test_world();
-    pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+    struct lock mu;
+    lock_init(&mu, 1, "test");
     struct cond never;
     cond_init(&never, w->exec);
     int64_t until_ms = world_mono_ms(w) + 20;
-    pthread_mutex_lock(&mu);
+    lock_take(&mu);
     while (world_mono_ms(w) < until_ms)
         cond_wait_until(&never, &mu, until_ms);
     cond_wait_until(&never, &mu, 0); /* long ago: at once */
-    pthread_mutex_unlock(&mu);
+    lock_release(&mu);
     cond_done(&never);
+    lock_done(&mu);
 }
 
 /* ---- latches ---- */
