@@ -4,9 +4,9 @@
  * handler; the only other threads are the client's workers (DNS), the replier, which writes long answers, and
  * the poke thread. No handler ever blocks.
  *
- * Three clients, so that answers, which come in order on a connection, do not wait for each other: `client`
- * asks (metadata, ends, fetches), `writer` appends (its answers wait for the broker's disk), and the watch
- * has its own (its answers wait for news).
+ * Two clients, so that answers, which come in order on a connection, do not wait for each other: `client` asks (metadata, ends,
+ * fetches; the watch's polls, whose answers wait for news, go over connections of their own), `writer` appends, and its answers
+ * wait for the broker's disk.
  */
 #ifndef KLOG_FUSE_MOUNT_H
 #define KLOG_FUSE_MOUNT_H

@@ -116,7 +116,7 @@ static inline int64_t reader_end(const struct reader *g)
 {
     return g->start + (int64_t)(g->text.n - g->head);
 }
-/* Of what partitions left behind that went, only the line that is read right now is kept, to its end. */
+/* Drops from the buffer what partitions that went have left there, but for the line that is being read. */
 void reader_cut(struct reader *g, int64_t at);
 /* All that was said is stored; sends what is not. */
 bool reader_is_committed(struct reader *g);

@@ -36,7 +36,7 @@ struct slice page_text(const struct page *p); /* the same; until the loop's next
 void page_expire(struct page *p);             /* what it says has changed */
 void page_touch(struct page *p);              /* and it was just now */
 
-/* What a size may be as old as: a second, as metadata. */
+/* How old a size may be: a second, as metadata. */
 #define PAGE_VALID_MS 1000
 /* Takes the bytes of text (when rc is 0). */
 void page_made(struct page *p, int rc, struct bytebuf *text);

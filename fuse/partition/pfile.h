@@ -124,7 +124,7 @@ const struct client_partition *pfile_metadata(const struct pfile *f);
 /* w's cb when the file has grown, its topic is gone, or the mount ends; once. */
 void pfile_wake_me(struct pfile *f, struct pfile_waker *w);
 void pfile_unwake(struct pfile_waker *w);
-/* There are news of one file, or of all. */
+/* Tells those who wait that there is news, of one file or of every file. */
 void pfile_wake(struct pfile *f);
 void pfiles_wake(struct mount *m);
 
@@ -140,7 +140,8 @@ void ends_asker_free(struct ends_asker *a);
 void ends_ask(struct pfile *f, struct ends_wait *w);
 /* Are these of another log than the ends that are known, or of one that was cut or compacted? */
 bool ends_are_doubtful(const struct pfile *f, const struct ends *e);
-/* Of one leader's log that was not opened anew: it never loses what it had, and an end that is smaller is older. */
+/* Were both told by one leader, of a log that was not opened anew in between? That one never loses what it had, so the smaller
+ * end is the older. */
 bool ends_same_log(const struct ends *a, const struct ends *b);
 /* For ends that are doubtful (ends_check.c): finds out what became of the log and sets the ends. Those who wait (NULL: nobody)
  * are answered afterwards. */
@@ -166,7 +167,7 @@ struct fetch_wait {
 void fetch_text(struct ptext *t, int64_t at, struct text_edge edge, int32_t max_bytes, struct fetch_wait *w);
 /* Has what is missing in [at, until) fetched, one fetch after the other, for nobody yet. */
 void fetch_ahead(struct ptext *t, int64_t at, int64_t until, int32_t max_bytes);
-/* Does a chunk or the edge say which offset comes at `at`? Then that is read on from, wherever it is by now. */
+/* Does a chunk or the edge say which offset comes at `at`? Then reading goes on from that offset, wherever it is by now. */
 bool fetch_goes_on(struct ptext *t, int64_t at, struct text_edge edge);
 /* What the chunks know of the place, for who goes on there. */
 struct text_edge fetch_edge(struct ptext *t, int64_t at);

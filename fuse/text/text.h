@@ -85,7 +85,7 @@ struct chunk *chunk_before(struct chunk_list *l, int64_t at);
 int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t limit,
               struct slice in, int64_t *next);
 /* Keeps text that was rendered from the records in [offset, next); takes the bytes over. What is there of it
- * already gives way. */
+ * already is replaced. */
 void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next,
                struct bytebuf *text);
 /* What follows the chunk that ends at `at` is at `to`. False: there is no such chunk. */

@@ -82,7 +82,7 @@ const struct file_ops *file_ops_of(const struct mount *m, const struct node *n);
 void file_fill_stat(struct mount *m, struct node *n, struct stat *ret);
 
 struct handle *handle_new(struct mount *m, struct node *n, int flags);
-/* Nothing was read yet, and no size was told: it reads by what a look-up would be led to now. */
+/* For an open file of which nothing was read and no size told yet: it goes by the text that a look-up is led to now. */
 void handle_renew_text(struct handle *h);
 struct handle *handle_ref(struct handle *h);
 void handle_unref(struct handle *h);

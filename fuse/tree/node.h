@@ -81,11 +81,12 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
 /* The number that stat() would show, for directory listings; a partition's only as far as is known where it begins. */
 uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic,
                      int32_t partition);
-/* The node of `name` in `parent`; with an id that one of them that the kernel calls so. Borrowed; NULL: there is none. */
+/* The node of `name` in `parent`: with an id, of several that had the name, the one that the kernel calls so. Borrowed; NULL:
+ * there is none. */
 struct node *node_named(struct mount *m, const struct node *parent, const char *name, uint64_t id);
 /* A group that was emptied here a moment ago is there until it is removed. */
 bool node_lingers(const struct mount *m, const struct node *n);
-/* How a partition's own node reads it: nobody holds what it has, or it is that. Borrowed. */
+/* The text by which a partition's own node reads it: the newest, unless somebody holds the one that it has. Borrowed. */
 struct ptext *node_text(struct node *n);
 struct node *node_ref(struct node *n);
 void node_unref(struct mount *m, struct node *n);
