@@ -227,8 +227,9 @@ static void append_write(struct partition *pt, struct slice batch, const struct 
         append_note_progress(pt, ret);
         return;
     }
-    KINVARIANT("R19", a.base_offset == pt->replica.leo);
+    KINVARIANT("R19", a.base_offset == pt->replica.leo && a.last_offset >= a.base_offset);
     bool moved = replica_appended(&pt->replica, a.last_offset + 1);
+    KINVARIANT("R5", pt->replica.hw <= a.base_offset); /* it is not committed by being written */
     moved |= flush_start(pt, a.last_offset + 1 - a.base_offset, a.rolled);
     if (moved)
         wake_due(pt);

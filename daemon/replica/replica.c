@@ -6,7 +6,8 @@
  *        |             |             |
  *        +-------------+-------------+--> DAMAGED  the disk failed, or the log was cut below hw; stays
  *
- * The high watermark moves only in advance(), which is R5 written down.
+ * The high watermark moves only in advance(), which is R5 written down. Each event ends in hold(), where everything
+ * that must be true of a replica is asserted: that costs a few comparisons, and a wrong watermark costs records.
  */
 #include "daemon/replica/replica.h"
 
@@ -65,18 +66,36 @@ static int64_t least_reported_leo(const struct replica *r)
     return least;
 }
 
+/* ---- what holds after each event ---- */
+static void hold_as_leader(const struct replica *r)
+{
+    KINVARIANT("R1", r->state.leader == r->me);
+    KINVARIANT("R16", r->leso <= r->leo);
+    for (int32_t i = 0; i < r->state.n_replicas; i++)
+        KINVARIANT("R6", r->follower[i].broker_id == r->state.replicas[i] && r->follower[i].leo <= r->leo);
+    KINVARIANT("R4", r->n_pending == 0 || id_index(r->pending_isr, r->n_pending, r->me) >= 0);
+}
+
+/* hw_before: what it was before the event. Returns whether hw moved. */
+static bool hold(const struct replica *r, int64_t hw_before)
+{
+    KINVARIANT("S4", r->fleo >= 0 && r->fleo <= r->leo);
+    KINVARIANT("R5", r->hw >= 0 && r->hw <= r->leo);
+    KINVARIANT("R13", r->hw >= hw_before || r->role == REPLICA_DAMAGED);
+    if (r->role == REPLICA_LEADER)
+        hold_as_leader(r);
+    else
+        KINVARIANT("R4", r->n_pending == 0 || r->role == REPLICA_DAMAGED);
+    return r->hw > hw_before;
+}
+
 /* R5. The watermark is frozen while fewer than the floor are in sync, and never goes back. */
 static bool advance(struct replica *r)
 {
-    if (r->role != REPLICA_LEADER || r->state.n_isr < replica_isr_floor(r))
-        return false;
-
-    int64_t to = least_reported_leo(r);
-    KINVARIANT("R5", to <= r->leo);
-    if (to <= r->hw)
-        return false;
-    r->hw = to;
-    return true;
+    int64_t before = r->hw;
+    if (r->role == REPLICA_LEADER && r->state.n_isr >= replica_isr_floor(r))
+        r->hw = MAX(r->hw, least_reported_leo(r));
+    return hold(r, before);
 }
 
 void replica_init(struct replica *r, int32_t me, int64_t leo, int64_t fleo, int64_t hw)
@@ -178,24 +197,23 @@ bool replica_learn_hw(struct replica *r, int64_t leader_hw)
     if (r->role != REPLICA_FOLLOWER)
         return false;
 
-    int64_t to = leader_hw < r->leo ? leader_hw : r->leo;
-    if (to <= r->hw)
-        return false;
-    r->hw = to;
-    return true;
+    int64_t before = r->hw;
+    r->hw = MAX(r->hw, MIN(leader_hw, r->leo));
+    return hold(r, before);
 }
 
 bool replica_truncated(struct replica *r, int64_t leo)
 {
     KCHECK(leo >= 0 && leo <= r->leo);
+    int64_t before = r->hw;
+    bool lost = leo < r->hw;
     r->leo = leo;
-    if (r->fleo > leo)
-        r->fleo = leo;
-    if (leo >= r->hw)
-        return true;
-    replica_damage(r);
-    r->hw = leo;
-    return false;
+    r->fleo = MIN(r->fleo, leo);
+    r->hw = MIN(r->hw, leo);
+    if (lost)
+        replica_damage(r);
+    hold(r, before);
+    return !lost;
 }
 
 void replica_damage(struct replica *r)
@@ -216,6 +234,7 @@ bool replica_propose_isr(struct replica *r, const int32_t *isr, int32_t n)
 
     memcpy(r->pending_isr, isr, (size_t)n * sizeof *isr);
     r->n_pending = n;
+    hold(r, r->hw);
     return true;
 }
 
