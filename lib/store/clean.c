@@ -42,42 +42,30 @@ static int map_batch(struct clean_pass *p, struct record_iter *it, struct slice 
     return 0;
 }
 
-static int map_scan(struct clean_pass *p, struct logscan *scan, struct record_iter *iter)
-{
-    struct scan_item it;
-    struct slice bytes;
-    int rc;
+struct mapping {
+    struct clean_pass *p;
+    struct record_iter *iter;
+};
 
-    while ((rc = logscan_next(scan, &it)) == 0 && it.what != SCAN_END) {
-        if (it.what != SCAN_BATCH)
-            return -EBADMSG;
-        if (batch_last_offset(&it.h) < p->range.first_dirty)
-            continue;
-        rc = logscan_bytes(scan, &it, &bytes);
-        if (rc == 0)
-            rc = map_batch(p, iter, bytes);
-        if (rc == 0)
-            rc = clean_progress(p, it.n);
-        if (rc < 0)
-            break;
-    }
-    return rc;
+static int map_item(void *arg, struct logscan *scan, const struct scan_item *it)
+{
+    const struct mapping *m = arg;
+    struct slice bytes;
+
+    if (it->what != SCAN_BATCH)
+        return -EBADMSG;
+    if (batch_last_offset(&it->h) < m->p->range.first_dirty)
+        return 0;
+    int rc = logscan_bytes(scan, it, &bytes);
+    if (rc == 0)
+        rc = map_batch(m->p, m->iter, bytes);
+    return rc < 0 ? rc : clean_progress(m->p, it->n);
 }
 
 static int map_segment(struct clean_pass *p, int i, struct record_iter *iter)
 {
-    struct segment *s = p->range.segs[i];
-    struct logscan scan;
-    int rc = segfile_pin(s->log, false);
-
-    if (rc < 0)
-        return rc;
-    logscan_init(&scan, p->l->io, segfile_fd(s->log), 0, s->sum.size, s->base);
-    scan.limit_offset = p->range.ends[i];
-    rc = map_scan(p, &scan, iter);
-    logscan_done(&scan);
-    segfile_unpin(s->log);
-    return rc;
+    struct mapping m = { .p = p, .iter = iter };
+    return segment_walk(p->range.segs[i], p->range.segs[i]->sum.size, p->range.ends[i], true, map_item, &m);
 }
 
 /* No more than the dirty bytes can have keys for, unless they are compressed: a record takes 8 bytes at
@@ -217,7 +205,7 @@ static int run(struct clean_pass *p)
     if (rc == 0)
         rc = load_all(p);
     if (rc == 0)
-        rc = clean_txns_scan(&p->txns, p->l, &p->range);
+        rc = clean_txns_scan(&p->txns, &p->range);
     if (rc == 0)
         rc = build_map(p);
     if (rc == 0)

@@ -31,7 +31,7 @@ struct clean_txns {
     struct clean_txn *open; /* while scanning: no marker seen yet */
     int n_open, cap_open;
 };
-int clean_txns_scan(struct clean_txns *t, struct plog *l, const struct clean_range *r);
+int clean_txns_scan(struct clean_txns *t, const struct clean_range *r);
 bool clean_txns_aborted(const struct clean_txns *t, const struct batch_header *h);
 void clean_txns_done(struct clean_txns *t);
 

@@ -51,11 +51,14 @@ static void note_end(struct clean_txns *t, struct clean_txn *open, int type, int
     *open = t->open[--t->n_open];
 }
 
-static int note_batch(struct clean_txns *t, struct logscan *scan, const struct scan_item *it)
+static int note_batch(void *arg, struct logscan *scan, const struct scan_item *it)
 {
-    struct clean_txn *open = find_open(t, it->h.producer_id);
+    struct clean_txns *t = arg;
     struct slice bytes;
 
+    if (it->what != SCAN_BATCH || !batch_is_transactional(&it->h))
+        return 0;
+    struct clean_txn *open = find_open(t, it->h.producer_id);
     if (!batch_is_control(&it->h)) {
         if (open == NULL)
             *add(&t->open, &t->n_open, &t->cap_open) =
@@ -70,28 +73,6 @@ static int note_batch(struct clean_txns *t, struct logscan *scan, const struct s
     return rc;
 }
 
-static int scan_segment(struct clean_txns *t, struct plog *l, struct segment *s, int64_t end)
-{
-    struct logscan scan;
-    struct scan_item it;
-    int rc = segfile_pin(s->log, false);
-
-    if (rc < 0)
-        return rc;
-    logscan_init(&scan, l->io, segfile_fd(s->log), 0, s->sum.size, s->base);
-    scan.limit_offset = end;
-    scan.check_crc = false;
-    while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
-        if (it.what == SCAN_BATCH && batch_is_transactional(&it.h))
-            rc = note_batch(t, &scan, &it);
-        if (rc < 0)
-            break;
-    }
-    logscan_done(&scan);
-    segfile_unpin(s->log);
-    return rc;
-}
-
 static int compare(const void *a, const void *b)
 {
     const struct clean_txn *x = a, *y = b;
@@ -101,12 +82,12 @@ static int compare(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-int clean_txns_scan(struct clean_txns *t, struct plog *l, const struct clean_range *r)
+int clean_txns_scan(struct clean_txns *t, const struct clean_range *r)
 {
     int rc = 0;
 
     for (int i = r->dirty; rc == 0 && i < r->n; i++)
-        rc = scan_segment(t, l, r->segs[i], r->ends[i]);
+        rc = segment_walk(r->segs[i], r->segs[i]->sum.size, r->ends[i], false, note_batch, t);
     if (t->n > 0)
         qsort(t->aborted, (size_t)t->n, sizeof *t->aborted, compare);
     return rc;

@@ -52,60 +52,68 @@ static int count_entries(struct plog *l, struct segment *s, struct segment_sum *
     return rc;
 }
 
+struct summing {
+    struct segment_sum *sum;
+    int64_t text_at; /* of the last entry of .text */
+};
+
+static int sum_item(void *arg, struct logscan *scan, const struct scan_item *it)
+{
+    const struct summing *w = arg;
+    struct segment_sum *sum = w->sum;
+
+    (void)scan;
+    if (it->what != SCAN_BATCH) {
+        if (it->at >= w->text_at)
+            sum->heads = HEADS_UNKNOWN;
+        sum->all_heads = HEADS_UNKNOWN;
+        return 0;
+    }
+    if (it->at >= w->text_at)
+        sum->heads = heads_add(sum->heads, &it->h);
+    sum->all_heads = heads_add(sum->all_heads, &it->h);
+    if (it->at == 0)
+        sum->first_timestamp = it->h.max_timestamp;
+    if (it->h.max_timestamp > sum->max_timestamp) {
+        sum->max_timestamp = it->h.max_timestamp;
+        sum->max_timestamp_offset = batch_last_offset(&it->h);
+    }
+    return 0;
+}
+
 /* Greatest timestamps of what stays, by the batch headers, and the heads since the last entry of .text: only what no
  * longer has its summary needs them. */
-static int sum_headers(struct plog *l, struct segment *s, int64_t text_at, struct segment_sum *sum)
+static int sum_headers(struct segment *s, int64_t text_at, struct segment_sum *sum)
 {
-    struct logscan scan;
-    struct scan_item it;
-    int rc = segfile_pin(s->log, false);
+    struct summing w = { .sum = sum, .text_at = text_at };
+    return segment_walk(s, sum->size, sum->end_offset, false, sum_item, &w);
+}
 
-    if (rc < 0)
-        return rc;
-    logscan_init(&scan, l->io, segfile_fd(s->log), 0, sum->size, s->base);
-    scan.limit_offset = sum->end_offset;
-    scan.check_crc = false;
-    while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
-        if (it.what != SCAN_BATCH) {
-            if (it.at >= text_at)
-                sum->heads = HEADS_UNKNOWN;
-            sum->all_heads = HEADS_UNKNOWN;
-            continue;
-        }
-        if (it.at >= text_at)
-            sum->heads = heads_add(sum->heads, &it.h);
-        sum->all_heads = heads_add(sum->all_heads, &it.h);
-        if (it.at == 0)
-            sum->first_timestamp = it.h.max_timestamp;
-        if (it.h.max_timestamp > sum->max_timestamp) {
-            sum->max_timestamp = it.h.max_timestamp;
-            sum->max_timestamp_offset = batch_last_offset(&it.h);
-        }
-    }
-    logscan_done(&scan);
-    segfile_unpin(s->log);
-    return rc;
+struct cut_search {
+    int64_t offset;
+    struct place *found;
+};
+
+static int pass_good_batch(void *arg, struct logscan *scan, const struct scan_item *it)
+{
+    const struct cut_search *c = arg;
+
+    (void)scan;
+    if (it->what != SCAN_BATCH || batch_last_offset(&it->h) >= c->offset)
+        return 1;
+    c->found->position = it->at + it->n;
+    c->found->h.base_offset = batch_last_offset(&it->h) + 1;
+    return 0;
 }
 
 /* By the batches themselves, when the log is damaged where it is to be cut: the end of the last batch that can be
  * read. */
-static int find_cut_by_scan(struct plog *l, struct segment *s, int64_t offset, struct place *ret)
+static int find_cut_by_scan(struct segment *s, int64_t offset, struct place *ret)
 {
-    struct logscan scan;
-    struct scan_item it;
-    int rc = segfile_pin(s->log, false);
+    struct cut_search c = { .offset = offset, .found = ret };
 
-    if (rc < 0)
-        return rc;
     *ret = (struct place){ .h.base_offset = s->base };
-    logscan_init(&scan, l->io, segfile_fd(s->log), 0, s->sum.size, s->base);
-    while ((rc = logscan_next(&scan, &it)) == 0 && it.what == SCAN_BATCH && batch_last_offset(&it.h) < offset) {
-        ret->position = it.at + it.n;
-        ret->h.base_offset = batch_last_offset(&it.h) + 1;
-    }
-    logscan_done(&scan);
-    segfile_unpin(s->log);
-    return rc;
+    return segment_walk(s, s->sum.size, INT64_MAX, true, pass_good_batch, &c);
 }
 
 /* -EBADMSG: what is known of ret->seg contradicts its log. */
@@ -121,7 +129,7 @@ static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *re
     ret->sum = segment_sum_empty(ret->seg->base);
     if (rc < 0 || offset <= ret->seg->base)
         return rc;
-    rc = by_scan ? find_cut_by_scan(l, ret->seg, offset, &at)
+    rc = by_scan ? find_cut_by_scan(ret->seg, offset, &at)
                  : plog_locate_as_is(l, ret->seg, offset, ret->seg->sum.size, &at);
     if (rc < 0)
         return rc;
@@ -137,7 +145,7 @@ static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *re
     if (rc == 0)
         rc = count_entries(l, ret->seg, &ret->sum, &text_at);
     if (rc == 0)
-        rc = sum_headers(l, ret->seg, text_at, &ret->sum);
+        rc = sum_headers(ret->seg, text_at, &ret->sum);
     return rc == -ENODATA ? -EBADMSG : rc;
 }
 

@@ -173,6 +173,24 @@ void segment_add_last_time(struct segment *s)
         timeindex_add(s);
 }
 
+int segment_walk(struct segment *s, int64_t size, int64_t limit_offset, bool check_crc, segment_walk_fn *each, void *arg)
+{
+    struct logscan scan;
+    struct scan_item it;
+    int rc = segfile_pin(s->log, false);
+
+    if (rc < 0)
+        return rc;
+    logscan_init(&scan, segfile_io(s->log), segfile_fd(s->log), 0, size, s->base);
+    scan.limit_offset = limit_offset;
+    scan.check_crc = check_crc;
+    while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END && (rc = each(arg, &scan, &it)) == 0)
+        continue;
+    logscan_done(&scan);
+    segfile_unpin(s->log);
+    return rc == 1 ? 0 : rc;
+}
+
 int segment_unlink(struct segment *s)
 {
     segfile_unlink(s->index.file);

@@ -108,6 +108,11 @@ int segment_write_tails(struct segment *s, struct lock *mu);
 /* Cuts the index files to the entries counted. */
 int segment_trim_files(struct segment *s);
 
+/* Tells each item of the .log's first `size` bytes, in order, but its end; `each` answers 0, 1 to stop, or -errno. No offset
+ * reaches limit_offset. 0 or -errno. Blocks. */
+typedef int segment_walk_fn(void *arg, struct logscan *scan, const struct scan_item *it);
+int segment_walk(struct segment *s, int64_t size, int64_t limit_offset, bool check_crc, segment_walk_fn *each, void *arg);
+
 /* Removes its files, the log last: index files without one are never looked at. 0 or -errno of the log's. */
 int segment_unlink(struct segment *s);
 
