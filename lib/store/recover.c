@@ -18,6 +18,8 @@
 #include "lib/store/clean_int.h"
 #include "lib/store/start_mark.h"
 
+#define SCANNED_AGAIN_BYTES (1 << 20)
+
 void recovery_note(struct recovery *r, const char *fmt, ...)
 {
     char *note = r->rec->note;
@@ -150,13 +152,15 @@ static int make_files(struct plog *l, struct segment *s)
     struct flush_mark mark;
     int rc = plog_create_files(l, s);
 
-    if (rc == 0 && !plog_read_mark(l, &mark)) {
+    bool made = !plog_read_mark(l, &mark);
+    if (rc == 0 && made) {
         rc = plog_write_mark(l, &begin);
         if (rc == 0)
             rc = segfile_sync(l->mark);
     }
     if (rc == 0)
         rc = io_sync_dir(l->io, l->dirfd, l->name);
+    l->mark_kept = rc == 0 && made;
     l->dir_synced = l->dir_changes;
     return rc;
 }
@@ -253,10 +257,28 @@ static void settle(struct recovery *r)
     l->checkpoint_hw = r->have_ckpt ? MAX(MIN(r->ckpt.hw, l->end_offset), l->start_offset) : l->start_offset;
     for (int i = 0; i < l->n_segs; i++)
         l->size_bytes += l->segs[i]->sum.size;
-    l->mark_kept = r->have_ckpt && r->flush_known; /* each checkpoint has waited for it */
+    l->mark_kept = l->mark_kept || (r->have_ckpt && r->flush_known); /* each checkpoint has waited for it */
     plog_note_border(l);
     if (l->size_bytes > 0 && plog_active(l)->sum.size > 0)
         l->active_since_ms = l->newest_ms;
+}
+
+/* Is it cheaper to find it out again at the next start than to wait for the syncs of a checkpoint now? A broker starts with
+ * thousands of logs. */
+static bool is_little(const struct recovery *r)
+{
+    return r->flush_known && r->flushed <= r->l->end_offset && !r->changed && r->rec->cut_bytes == 0 &&
+           r->rec->scanned_bytes <= SCANNED_AGAIN_BYTES;
+}
+
+/* No checkpoint is written; the next one is due the earlier. */
+static int save_little(struct recovery *r)
+{
+    struct plog *l = r->l;
+
+    l->flushed_bytes = r->rec->scanned_bytes;
+    int rc = plog_write_mark(l, &l->flushed);
+    return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc;
 }
 
 /* What was found out need not be found out again. A full disk must not keep the log from being read. */
@@ -267,7 +289,7 @@ static int save(struct recovery *r)
     bool have_mark = plog_read_mark(l, &mark);
 
     lock_take(&l->slow_mu);
-    int rc = plog_write_checkpoint(l, l->checkpoint_hw); /* and the directory with it: names made before a kill */
+    int rc = plog_write_checkpoint(l, l->checkpoint_hw);
     lock_release(&l->slow_mu);
     if (rc == 0)
         rc = plog_write_mark(l, &l->flushed);
@@ -349,7 +371,7 @@ static int recover(struct recovery *r, bool clean)
         rc = settle_producers(r);
     r->rec->clean = r->rec->scanned_bytes == 0 && r->rec->cut_bytes == 0;
     if (rc == 0 && r->had_dir && (!r->have_ckpt || !r->rec->clean || r->changed))
-        rc = save(r);
+        rc = is_little(r) ? save_little(r) : save(r);
     return rc;
 }
 

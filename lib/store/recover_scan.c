@@ -215,14 +215,20 @@ static int rewrite(struct plog *l, struct segment *s, int64_t from)
     return plog_disk_error(l, rc, segfile_path(s->log));
 }
 
-static int sync_rewritten(struct plog *l, struct segment *s)
+/* Nothing to do for what the checkpoint vouches for to its end. */
+static int sync_rewritten(struct plog *l, struct segment *s, int64_t from)
 {
-    int rc = segfile_sync(s->log);
+    int rc = from < s->sum.size ? segfile_sync(s->log) : 0;
 
     if (rc == 0)
         segfile_set_dirty(s->log, false);
     s->flushed = s->sum.size;
     return plog_disk_error(l, rc, segfile_path(s->log));
+}
+
+static int64_t rewritten_from(const struct recovery *r, int i)
+{
+    return i == r->first ? r->first_position : 0;
 }
 
 /* What was scanned, and no file that is another one: nothing of it is read, and it may be shorter than what was there.
@@ -235,9 +241,9 @@ static int rewrite_all(struct recovery *r)
     for (int i = r->first; rc == 0 && i < l->n_segs; i += REWRITE_FILES) {
         int end = MIN(i + REWRITE_FILES, l->n_segs);
         for (int j = i; rc == 0 && j < end; j++)
-            rc = l->segs[j]->foreign ? 0 : rewrite(l, l->segs[j], j == r->first ? r->first_position : 0);
+            rc = l->segs[j]->foreign ? 0 : rewrite(l, l->segs[j], rewritten_from(r, j));
         for (int j = i; rc == 0 && j < end; j++)
-            rc = sync_rewritten(l, l->segs[j]);
+            rc = sync_rewritten(l, l->segs[j], rewritten_from(r, j));
     }
     return rc;
 }
@@ -349,7 +355,7 @@ int recovery_scan(struct recovery *r)
     if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
         return rc;
     rc = rewrite_all(r);
-    if (rc == 0 && r->first + 1 < l->n_segs) /* names made before a kill (S5) */
+    if (rc == 0) /* names that were made, or removed, before a kill (S5) */
         rc = plog_disk_error(l, io_sync_dir(l->io, l->dirfd, l->name), l->name);
     note_loss(r);
     return rc;

@@ -129,6 +129,7 @@ static void a_segment_ends_where_the_next_begins(void **state)
     assert_log(f, "3:b=3 ");
     assert_int_equal(ends_of(f).end_offset, 6);
     /* Without any claim about the log, too. */
+    assert_int_equal(plog_checkpoint(f->l, 6, true), 0);
     shut(f, false);
     file_remove(f, "partition.checkpoint");
     must_open(f);

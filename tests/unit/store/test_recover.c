@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a log makes of an unproven stop: torn tails, damage, lost files, and never an offset given twice. */
-#include "storetest.h"
+#include "simtest.h"
 
 static void after_a_kill_everything_written_is_there(void **state)
 {
@@ -40,8 +40,43 @@ static void only_what_lies_behind_the_checkpoint_is_scanned(void **state)
     assert_int_equal(f->rec.scanned_bytes, after - before);
     assert_int_equal(ends_of(f).end_offset, 303);
     assert_int_equal(check_log(f), 303);
+    reopen(f, false); /* so little is scanned again, and no start waits for a checkpoint */
+    assert_int_equal(f->rec.scanned_bytes, after - before);
+    assert_int_equal(plog_checkpoint(f->l, 303, true), 0);
     reopen(f, false);
     assert_int_equal(f->rec.scanned_bytes, 0);
+}
+
+static int64_t syncs_of_a_start(struct fixture *f, struct simdisk *d)
+{
+    uint64_t before = simdisk_calls(d, SIMDISK_SYNC);
+    must_open(f);
+    int64_t n = (int64_t)(simdisk_calls(d, SIMDISK_SYNC) - before);
+    drop(f);
+    return n;
+}
+
+/* A broker starts with thousands of logs: none waits for what need not be on the disk. */
+static void a_start_after_a_kill_syncs_what_was_not_flushed_and_no_more(void **state)
+{
+    struct fixture *f = *state;
+    struct simdisk *d = disk_new(f, 1);
+
+    must_open(f);
+    append_n(f, 3, 300);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_checkpoint(f->l, 3, true), 0);
+    drop(f);
+    assert_int_equal(syncs_of_a_start(f, d), 2); /* of names, here and above; all of the log is checkpointed */
+    must_open(f);
+    append_n(f, 3, 300);
+    drop(f);
+    assert_int_equal(syncs_of_a_start(f, d), 3); /* and of the log */
+    simdisk_power_cut(d, SIMDISK_CUT_NONE);
+    must_open(f);
+    assert_int_equal(ends_of(f).end_offset, 6);
+    drop(f);
+    disk_free(f, d);
 }
 
 /* Case C01, first half: bytes of an old batch behind the end. */
@@ -332,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(after_a_kill_everything_written_is_there),
         T(only_what_lies_behind_the_checkpoint_is_scanned),
+        T(a_start_after_a_kill_syncs_what_was_not_flushed_and_no_more),
         T(garbage_behind_the_end_is_cut_off_and_kept),
         T(a_torn_last_batch_is_the_only_loss),
         T(a_flipped_bit_in_the_middle_is_never_cut),

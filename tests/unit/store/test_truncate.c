@@ -136,6 +136,45 @@ static void sweep(struct fixture *f, int eno, bool opens)
     must_open(f);
 }
 
+/* Killed at any call of a cut, the log comes up cut, or whole, or in between; what is then shown and written survives a power cut, and what
+ * was cut off does not come back behind it. */
+static void what_a_start_shows_of_a_killed_cut_stays(void **state)
+{
+    struct fixture *f = *state;
+    bool hit = true;
+    int cut = 0;
+
+    for (int at = 0; hit; at++) {
+        struct simdisk *d = disk_new(f, (uint64_t)at);
+        f->epoch = 0;
+        fill(f, 120);
+        int64_t border = f->l->segs[1]->base;
+        simdisk_stop_in(d, at);
+        plog_truncate(f->l, border - 1);
+        hit = simdisk_stopped(d);
+        simdisk_stop_in(d, -1);
+        drop(f);
+        simdisk_kill(d);
+        must_open(f);
+        int64_t end = ends_of(f).end_offset;
+        assert_in_range(end, border - 1, 120);
+        cut += hit && end < 120;
+        f->epoch = 1;
+        assert_int_equal(append_n(f, 1, 500).base_offset, end);
+        assert_int_equal(flush(f), 0);
+        append_n(f, 1, 500); /* into a new file, perhaps, of a name that had been cut off */
+        drop(f);
+        simdisk_power_cut(d, SIMDISK_CUT_NONE);
+        must_open(f);
+        assert_int_equal(ends_of(f).end_offset, end + 1);
+        assert_int_equal(check_log(f), end + 1);
+        drop(f);
+        disk_free(f, d);
+    }
+    assert_true(cut > 2);
+    must_open(f);
+}
+
 static void a_full_disk_cuts_nothing_by_half(void **state)
 {
     sweep(*state, ENOSPC, false);
@@ -151,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_lying_index_is_mended_first),
         T(a_damaged_log_is_cut_before_the_damage),
+        T(what_a_start_shows_of_a_killed_cut_stays),
         T(a_full_disk_cuts_nothing_by_half),
         T(no_descriptor_cuts_nothing_by_half),
     };
