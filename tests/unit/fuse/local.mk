@@ -25,6 +25,11 @@ UNIT_TESTS += %D%/base/test_missed
 %C%_base_test_missed_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
 %C%_base_test_missed_LDADD = fuse/libklogfs.a $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/cluster/test_group_users
+%C%_cluster_test_group_users_SOURCES = %D%/cluster/test_group_users.c
+%C%_cluster_test_group_users_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_cluster_test_group_users_LDADD = fuse/libklogfs.a $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/cluster/test_topics
 %C%_cluster_test_topics_SOURCES = %D%/cluster/test_topics.c
 %C%_cluster_test_topics_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
