@@ -138,15 +138,18 @@ static void stripe_open(struct job *j)
     struct topic_slot *s = sp->slot;
     const struct cluster_topic *before = cluster_image_topic(s->image, kstr_of(s->name));
     int32_t n_old = s->hosted ? s->n_hosted : 0;
+    CLEANUP(freep) struct partition_new *new = xcalloc((size_t)(sp->to - sp->from) + 1, sizeof *new);
+    size_t n_new = 0;
 
     for (int32_t id = sp->from; id < sp->to; id++) {
         const struct partition_state *st = &s->load.partitions[id].st;
         if (id < n_old)
             partition_follow(sp, before, id);
         else if (hosted_here(s, st))
-            note_rc(sp, partitions_add(s->cluster->deps.partitions, s->name, id, &s->load.id,
-                                       s->load.config, st, had_log(s, st)));
+            new[n_new++] = (struct partition_new){ .id = id, .st = st, .was_here = had_log(s, st) };
     }
+    if (n_new > 0)
+        note_rc(sp, partitions_add(s->cluster->deps.partitions, s->name, &s->load.id, s->load.config, new, n_new));
 }
 
 static void stripe_remove(struct job *j)

@@ -140,10 +140,15 @@ struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid 
 /* The topic's name by its id, copied into ret; false: not hosted here. */
 #define TOPIC_NAME_MAX 249
 bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char ret[TOPIC_NAME_MAX + 1]);
-/* Opens or creates the log and joins the registry. Blocks: on a worker. A log that cannot be opened joins as
- * damaged and returns its -errno. was_here: it had a log before, so that a missing one is a loss. */
-int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
-                   struct topic_config *cfg, const struct partition_state *st, bool was_here);
+/* Opens or creates logs of a topic, which then join the registry. Blocks: on a worker. One that cannot be opened joins as
+ * damaged; the first -errno is returned. was_here: it had a log before, so that a missing one is a loss. */
+struct partition_new {
+    int32_t id;
+    const struct partition_state *st;
+    bool was_here;
+};
+int partitions_add(struct partitions *ps, const char *topic, const struct uuid *topic_id, struct topic_config *cfg,
+                   const struct partition_new *new, size_t n);
 /* From now on it takes and shows nothing (UNKNOWN_TOPIC_OR_PARTITION); waiters are woken. Does not block. */
 void partitions_retire(struct partitions *ps, const char *topic, int32_t id);
 /* Leaves the registry, wakes waiters, deletes the log after the last reference. Blocks: on a worker. 0, or -errno

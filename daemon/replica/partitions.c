@@ -20,6 +20,8 @@
 #include "lib/base/world.h"
 #include "lib/loop/thread.h"
 
+enum { SYNC_TOGETHER_MIN = 32 }; /* so many new logs are synced with their whole file system: what others wrote to it takes time too */
+
 struct hosted_topic {
     char *name;
     struct uuid id;
@@ -33,7 +35,7 @@ struct partitions {
     pthread_rwlock_t lock;
     struct hosted_topic *by_name, *by_id; /* guarded by lock */
     size_t n;                             /* guarded by lock */
-    int *n_in_dir;                        /* guarded by lock; by index in log.dirs */
+    int *n_in_dir;                        /* guarded by lock; by index in log.dirs; those that are about to join count */
     struct lock dead_mu;
     struct cond dead; /* some partition's `gone` became true */
 };
@@ -183,8 +185,6 @@ static int table_add(struct partitions *ps, struct partition *pt)
     t->partitions[pt->id] = pt;
     t->n_hosted++;
     ps->n++;
-    if (pt->dir >= 0)
-        ps->n_in_dir[pt->dir]++;
     return 0;
 }
 
@@ -251,6 +251,14 @@ static int dir_emptiest(struct partitions *ps)
     return best;
 }
 
+static void dir_count(struct partitions *ps, int dir, int delta)
+{
+    pthread_rwlock_wrlock(&ps->lock);
+    if (dir >= 0)
+        ps->n_in_dir[dir] += delta;
+    pthread_rwlock_unlock(&ps->lock);
+}
+
 static void log_recovery(const struct partition *pt, const struct plog_recovery *rec)
 {
     if (rec->cut_bytes > 0)
@@ -270,11 +278,11 @@ static struct datadir *dir_of(const struct partition *pt)
     return logdirs_at(pt->deps->dirs, pt->dir);
 }
 
-static int open_log_of(struct partition *pt, const struct uuid *topic_id)
+static int open_log_of(struct partition *pt, const struct uuid *topic_id, bool sync_later)
 {
     struct plog_recovery rec = { 0 };
-    int rc = plog_open(dir_of(pt), pt->topic, pt->id, topic_id, &pt->config->plog,
-                       world_wall_ms(pt->deps->world), &pt->log, &rec);
+    int rc = (sync_later ? plog_open_unsynced : plog_open)(dir_of(pt), pt->topic, pt->id, topic_id, &pt->config->plog,
+                                                           world_wall_ms(pt->deps->world), &pt->log, &rec);
     if (rc == 0)
         log_recovery(pt, &rec);
     return rc;
@@ -294,7 +302,7 @@ static int discard_old_log(struct partition *pt, const struct uuid *found)
                   path, pt->topic, pt->id, theirs, pt->topic, ours);
         return -ESTALE;
     }
-    int rc = open_log_of(pt, found);
+    int rc = open_log_of(pt, found, false);
     if (rc < 0)
         return rc;
     log_warn("%s: its directory belonged to a deleted topic of the same name; deleting that one's records",
@@ -324,9 +332,10 @@ static int judge_search(struct partition *pt, const struct dir_search *s, bool w
     return 0;
 }
 
-static int open_log(struct partition *pt, bool was_here)
+static int open_log(struct partition *pt, bool was_here, bool sync_later)
 {
     struct dir_search s;
+    pt->dir = -1;
     int rc = dir_search(pt, &s);
     if (rc == 0)
         rc = judge_search(pt, &s, was_here);
@@ -335,9 +344,10 @@ static int open_log(struct partition *pt, bool was_here)
     pt->dir = s.dir >= 0 ? s.dir : dir_emptiest(pt->registry);
     if (pt->dir < 0)
         return -EIO;
+    dir_count(pt->registry, pt->dir, +1);
     if (s.found.id_rc == 0 && !uuid_eq(&s.found.topic_id, &pt->topic_id))
         rc = discard_old_log(pt, &s.found.topic_id);
-    return rc < 0 ? rc : open_log_of(pt, &pt->topic_id);
+    return rc < 0 ? rc : open_log_of(pt, &pt->topic_id, sync_later);
 }
 
 static void start_replica(struct partition *pt)
@@ -371,28 +381,67 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
     return pt;
 }
 
-int partitions_add(struct partitions *ps, const char *topic, int32_t id, const struct uuid *topic_id,
-                   struct topic_config *cfg, const struct partition_state *st, bool was_here)
+static int join(struct partitions *ps, struct partition *pt, const struct partition_state *st)
 {
-    struct partition *pt = partition_make(ps, topic, id, topic_id, cfg);
-    int rc = open_log(pt, was_here);
-    if (rc < 0)
-        log_error("%s-%d: cannot open the log: %s; the partition is not served", topic, id, strerror(-rc));
     pt->flush.lane = pt->dir;
     start_replica(pt);
-    if (!partition_set_state(pt, st) && rc == 0)
-        rc = -EIO;
+    int rc = partition_set_state(pt, st) ? 0 : -EIO;
 
     pthread_rwlock_wrlock(&ps->lock);
     int added = table_add(ps, pt);
     pthread_rwlock_unlock(&ps->lock);
-    if (added < 0) {
-        if (pt->log != NULL)
-            plog_close(pt->log, false, 0);
-        partition_free(pt);
-        return added;
+    if (added == 0)
+        return rc;
+    dir_count(ps, pt->dir, -1);
+    if (pt->log != NULL)
+        plog_close(pt->log, false, 0);
+    partition_free(pt);
+    return added;
+}
+
+static int sync_new(struct partition *const *fresh, size_t n)
+{
+    CLEANUP(freep) struct plog **logs = xcalloc(n + 1, sizeof *logs);
+    size_t n_logs = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (fresh[i]->log != NULL)
+            logs[n_logs++] = fresh[i]->log;
+    int rc = plog_sync_new(logs, n_logs);
+    if (rc == 0)
+        return 0;
+    log_error("%s: cannot make its new logs last: %s; they are not served", fresh[0]->topic, strerror(-rc));
+    for (size_t i = 0; i < n; i++) {
+        if (fresh[i]->log == NULL || !plog_is_unsynced(fresh[i]->log))
+            continue;
+        if (rc == -ENOSPC || rc == -EDQUOT) /* nothing of a log that there is no room for stays */
+            plog_remove(take(&fresh[i]->log));
+        else
+            plog_close(take(&fresh[i]->log), false, 0);
     }
     return rc;
+}
+
+int partitions_add(struct partitions *ps, const char *topic, const struct uuid *topic_id, struct topic_config *cfg,
+                   const struct partition_new *new, size_t n)
+{
+    CLEANUP(freep) struct partition **fresh = xcalloc(n + 1, sizeof(*fresh));
+    int first = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        fresh[i] = partition_make(ps, topic, new[i].id, topic_id, cfg);
+        int rc = open_log(fresh[i], new[i].was_here, n >= SYNC_TOGETHER_MIN);
+        if (rc < 0)
+            log_error("%s-%d: cannot open the log: %s; the partition is not served", topic, new[i].id, strerror(-rc));
+        first = first == 0 ? rc : first;
+    }
+    int rc = sync_new(fresh, n);
+    first = first == 0 ? rc : first;
+    for (size_t i = 0; i < n; i++) { /* only now can they be found */
+        rc = join(ps, fresh[i], new[i].st);
+        first = first == 0 ? rc : first;
+    }
+    return first;
 }
 
 /* ---- leaving ---- */

@@ -109,14 +109,14 @@ int partition_metadata_read(const struct store_io *io, int dirfd, const char *na
     return rc < 0 ? rc : partition_metadata_decode(slice_of(b.p, b.n), ret);
 }
 
-int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id)
+int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id, bool sync)
 {
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", name, PARTITION_FILE);
     partition_metadata_encode(id, &b);
-    return io_replace_file(io, dirfd, name, path, b.p, b.n);
+    return sync ? io_replace_file(io, dirfd, name, path, b.p, b.n) : io_write_unsynced(io, dirfd, path, b.p, b.n);
 }
 
 /* ---- looking ---- */

@@ -11,7 +11,8 @@ struct filecache *datadir_files(struct datadir *dd);
 bool datadir_spend_reserve(struct datadir *dd, int rc);
 /* partition.metadata of DIR/name (Kafka's text): the topic id. -ENOENT, -errno, or as partition_metadata_decode(). */
 int partition_metadata_read(const struct store_io *io, int dirfd, const char *name, struct uuid *ret);
-int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id);
+/* sync: else it is on the disk only when the file system is synced. */
+int partition_metadata_write(const struct store_io *io, int dirfd, const char *name, const struct uuid *id, bool sync);
 /* Removes DIR/name and whatever is in it; follows no links. 0 also when it is not there. Blocks. */
 int datadir_remove_tree(const struct store_io *io, int dirfd, const char *name);
 /* "orders-0" -> "orders", 0. False for other names. */

@@ -154,6 +154,16 @@ static int real_fsync(const struct store_io *io, int fd)
     return rc < 0 ? -errno : 0;
 }
 
+static int real_syncfs(const struct store_io *io, int fd)
+{
+    (void)io;
+    int rc;
+    do
+        rc = syncfs(fd);
+    while (rc < 0 && errno == EINTR);
+    return rc < 0 ? -errno : 0;
+}
+
 static int real_ftruncate(const struct store_io *io, int fd, off_t size)
 {
     (void)io;
@@ -312,6 +322,7 @@ const struct store_io store_io_real = {
     .pwritev = real_pwritev,
     .fdatasync = real_fdatasync,
     .fsync = real_fsync,
+    .syncfs = real_syncfs,
     .ftruncate = real_ftruncate,
     .renameat = real_renameat,
     .unlinkat = real_unlinkat,
@@ -375,16 +386,21 @@ int io_sync_dir(const struct store_io *io, int dirfd, const char *path)
     return rc;
 }
 
-static int write_new_file(const struct store_io *io, int dirfd, const char *path, const void *p, size_t n)
+static int write_new_file(const struct store_io *io, int dirfd, const char *path, const void *p, size_t n, bool sync)
 {
     int fd = io->openat(io, dirfd, path, O_WRONLY | O_CREAT | O_TRUNC, FILE_MODE);
     if (fd < 0)
         return fd;
     int rc = io_pwrite_all(io, fd, p, n, 0);
-    if (rc == 0)
+    if (rc == 0 && sync)
         rc = io->fsync(io, fd);
     io->close(io, fd);
     return rc;
+}
+
+int io_write_unsynced(const struct store_io *io, int dirfd, const char *path, const void *p, size_t n)
+{
+    return write_new_file(io, dirfd, path, p, n, false);
 }
 
 int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const char *path, const void *p,
@@ -394,7 +410,7 @@ int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const
 
     if ((size_t)snprintf(tmp, sizeof tmp, "%s.tmp", path) >= sizeof tmp)
         return -ENAMETOOLONG;
-    int rc = write_new_file(io, dirfd, tmp, p, n);
+    int rc = write_new_file(io, dirfd, tmp, p, n, true);
     if (rc == 0)
         rc = io->renameat(io, dirfd, tmp, dirfd, path);
     if (rc < 0) {

@@ -38,6 +38,8 @@ struct store_io {
     int64_t (*pwritev)(const struct store_io *io, int fd, const struct iovec *iov, int n_iov, off_t at);
     int (*fdatasync)(const struct store_io *io, int fd);
     int (*fsync)(const struct store_io *io, int fd);
+    /* Everything of the file system that fd is in: what was written, and every name. */
+    int (*syncfs)(const struct store_io *io, int fd);
     int (*ftruncate)(const struct store_io *io, int fd, off_t size);
     int (*renameat)(const struct store_io *io, int olddirfd, const char *oldpath, int newdirfd,
                     const char *newpath);
@@ -84,6 +86,8 @@ int io_sync_dir(const struct store_io *io, int dirfd, const char *path);
  */
 int io_replace_file(const struct store_io *io, int dirfd, const char *dir, const char *path, const void *p,
                     size_t n);
+/* A new file of which nothing is on the disk yet. */
+int io_write_unsynced(const struct store_io *io, int dirfd, const char *path, const void *p, size_t n);
 /* The whole file, -EFBIG when it is larger than max. */
 int io_read_file(const struct store_io *io, int dirfd, const char *path, size_t max, struct bytebuf *ret);
 

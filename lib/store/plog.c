@@ -151,35 +151,38 @@ static void plog_free(struct plog *l)
 
 /* A new directory and its parent's entry are durable before anything is in it (S5), also when an earlier start made the
  * directory and was killed before it could sync that. */
-static int make_directory(struct plog *l, const struct uuid *topic_id, bool *ret_made)
+static int make_directory(struct plog *l, const struct uuid *topic_id, bool sync_later)
 {
     struct uuid found;
     int rc = l->io->mkdirat(l->io, l->dirfd, l->name, 0755);
 
-    *ret_made = rc == 0;
+    l->made = rc == 0;
+    l->unsynced = l->made && sync_later;
     if (rc < 0 && rc != -EEXIST)
         return rc;
+    if (l->unsynced)
+        return partition_metadata_write(l->io, l->dirfd, l->name, topic_id, false);
     rc = partition_metadata_read(l->io, l->dirfd, l->name, &found);
     if (rc == -ENOENT || rc == -EBADMSG) { /* who asks for it knows whose it is */
         rc = io_sync_dir(l->io, l->dirfd, ".");
-        return rc < 0 ? rc : partition_metadata_write(l->io, l->dirfd, l->name, topic_id);
+        return rc < 0 ? rc : partition_metadata_write(l->io, l->dirfd, l->name, topic_id, true);
     }
     if (rc < 0)
         return rc;
     return uuid_eq(&found, topic_id) ? 0 : -ESTALE;
 }
 
-int plog_open(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
-              const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec)
+static int open_log(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
+                    const struct plog_config *cfg, int64_t now_ms, bool sync_later, struct plog **ret,
+                    struct plog_recovery *rec)
 {
     struct plog *l = plog_new(dd, topic, partition, topic_id, cfg);
-    bool made;
 
     *rec = (struct plog_recovery){ 0 };
-    int rc = make_directory(l, topic_id, &made);
+    int rc = make_directory(l, topic_id, sync_later);
     if (rc == 0)
-        rc = plog_recover(l, datadir_was_clean(dd), !made, now_ms, rec);
-    if (made && (rc == -ENOSPC || rc == -EDQUOT)) /* nothing of a log that there is no room for stays */
+        rc = plog_recover(l, datadir_was_clean(dd), !l->made, now_ms, rec);
+    if (l->made && (rc == -ENOSPC || rc == -EDQUOT)) /* nothing of a log that there is no room for stays */
         datadir_remove_tree(l->io, l->dirfd, l->name);
     if (rc < 0) {
         plog_free(l);
@@ -188,6 +191,46 @@ int plog_open(struct datadir *dd, const char *topic, int32_t partition, const st
     *ret = l;
     plog_call_done(l);
     return 0;
+}
+
+int plog_open(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
+              const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec)
+{
+    return open_log(dd, topic, partition, topic_id, cfg, now_ms, false, ret, rec);
+}
+
+int plog_open_unsynced(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
+                       const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec)
+{
+    return open_log(dd, topic, partition, topic_id, cfg, now_ms, true, ret, rec);
+}
+
+static int sync_new_in(struct datadir *dd, struct plog *const *logs, size_t n)
+{
+    const struct store_io *io = datadir_io(dd);
+    int rc = io->syncfs(io, datadir_fd(dd));
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (logs[i]->dd == dd)
+            logs[i]->unsynced = false;
+    if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
+        datadir_fail(dd, -rc, "new logs");
+    return rc;
+}
+
+int plog_sync_new(struct plog *const *logs, size_t n)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (logs[i]->unsynced)
+            rc = sync_new_in(logs[i]->dd, logs, n);
+    return rc;
+}
+
+bool plog_is_unsynced(const struct plog *l)
+{
+    return l->unsynced;
 }
 
 static int flush_all(struct plog *l)

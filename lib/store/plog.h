@@ -51,6 +51,13 @@ struct plog_recovery { /* what opening had to do, for one log line */
 /* Opens or creates DIR/topic-partition. Blocks. */
 int plog_open(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
               const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec);
+/* As plog_open(), but what it makes anew is on the disk only after plog_sync_new(); nobody else may have the log before.
+ * For many logs at once, of which each would take five fsyncs. */
+int plog_open_unsynced(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
+                       const struct plog_config *cfg, int64_t now_ms, struct plog **ret, struct plog_recovery *rec);
+/* 0; or -errno: those that are unsynced yet are to be closed or removed. */
+int plog_sync_new(struct plog *const *logs, size_t n);
+bool plog_is_unsynced(const struct plog *l);
 /* clean: flush, trim, checkpoint with hw; the caller writes the directory's clean marker afterwards. Blocks.
  */
 int plog_close(struct plog *l, bool clean, int64_t hw);

@@ -93,6 +93,8 @@ struct plog {
     bool cleaning;                   /* the cleaner's manifest may be there */
     int64_t start_marker;            /* NNN.start there is; -1 none */
 
+    bool made;             /* set once: its directory was not there */
+    bool unsynced;         /* made by plog_open_unsynced(), which nobody has synced yet */
     int64_t checkpoint_hw; /* set once */
     uint32_t opening;      /* set once: by chance, one opening of the log from another */
 };

@@ -155,10 +155,10 @@ static int make_files(struct plog *l, struct segment *s)
     bool made = !plog_read_mark(l, &mark);
     if (rc == 0 && made) {
         rc = plog_write_mark(l, &begin);
-        if (rc == 0)
+        if (rc == 0 && !l->unsynced)
             rc = segfile_sync(l->mark);
     }
-    if (rc == 0)
+    if (rc == 0 && !l->unsynced)
         rc = io_sync_dir(l->io, l->dirfd, l->name);
     l->mark_kept = rc == 0 && made;
     l->dir_synced = l->dir_changes;

@@ -86,7 +86,7 @@ static int open_all(bool clean, char err[512])
     struct register_sink sink = { .arg = &entries, .put = ignore_put, .drop = ignore_drop };
 
     io = store_io_real;
-    io.fsync = io.fdatasync = no_sync;
+    io.fsync = io.fdatasync = io.syncfs = no_sync;
     int rc = datadir_open(root, &w, &id, &dd, err, 512);
     if (rc < 0)
         return rc;

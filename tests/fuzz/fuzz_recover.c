@@ -61,7 +61,7 @@ static void open_log(struct datadir **dd, struct plog **l, struct plog_recovery 
     char err[256];
 
     io = store_io_real;
-    io.fsync = io.fdatasync = no_sync;
+    io.fsync = io.fdatasync = io.syncfs = no_sync;
     KCHECK(datadir_open(root, &w, &id, dd, err, sizeof err) == 0);
     *ret = plog_open(*dd, "t", 0, &topic_id, &cfg, T0, l, rec);
 }

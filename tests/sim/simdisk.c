@@ -602,6 +602,26 @@ static int sd_fsync(const struct store_io *io, int fd)
     return (int)call_end(&c, rc);
 }
 
+static int sd_syncfs(const struct store_io *io, int fd)
+{
+    struct call c;
+    struct descriptor *f;
+    struct inode *i;
+    int rc = begin_on(io, &c, SIMDISK_SYNC, fd, &f);
+
+    if (rc == 0) {
+        names_sync(c.d, NULL);
+        TAILQ_FOREACH(i, &c.d->inodes, link)
+            if (!i->is_dir)
+                file_sync(i);
+    } else if (f != NULL && !c.stops) {
+        TAILQ_FOREACH(i, &c.d->inodes, link)
+            if (!i->is_dir)
+                file_sync_fails(i);
+    }
+    return (int)call_end(&c, rc);
+}
+
 static int sd_ftruncate(const struct store_io *io, int fd, off_t size)
 {
     struct call c;
@@ -731,6 +751,7 @@ struct simdisk *simdisk_new(const struct simdisk_config *cfg)
         .pwritev = sd_pwritev,
         .fdatasync = sd_fsync,
         .fsync = sd_fsync,
+        .syncfs = sd_syncfs,
         .ftruncate = sd_ftruncate,
         .renameat = sd_renameat,
         .unlinkat = sd_unlinkat,

@@ -434,7 +434,7 @@ static void any_request_is_answered_or_refused(void **state)
     if (getenv("REQUESTS_TRACE") != NULL)
         trace = fopen(getenv("REQUESTS_TRACE"), "w");
     io = store_io_real;
-    io.fsync = io.fdatasync = no_sync;
+    io.fsync = io.fdatasync = io.syncfs = no_sync;
     rig_make_dir(&g);
     begin();
     for (uint64_t next_end = STEPS_BEFORE_A_RESTART; (uint64_t)correlation < total;) {

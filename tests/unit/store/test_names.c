@@ -60,11 +60,99 @@ static void so_is_a_log_directory_wherever_the_kill_was(void **state)
     }
 }
 
+enum { TOGETHER = 3 };
+
+/* 0: they were made, and are on the disk. */
+static int make_together(struct fixture *f, struct simdisk *d, int64_t stop_at)
+{
+    struct plog *logs[TOGETHER];
+    struct plog_recovery rec;
+    int n = 0, rc = 0;
+
+    must_open_dir(f);
+    simdisk_stop_in(d, stop_at);
+    while (n < TOGETHER && rc == 0) {
+        rc = plog_open_unsynced(f->dd, "orders", n, &f->topic_id, &f->cfg, f->now_ms, &logs[n], &rec);
+        n += rc == 0;
+    }
+    if (rc == 0)
+        rc = plog_sync_new(logs, TOGETHER);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(plog_is_unsynced(logs[i]), rc < 0);
+        plog_close(logs[i], false, 0);
+    }
+    datadir_close(f->dd, false);
+    return rc;
+}
+
+static struct plog *open_one(struct fixture *f, int32_t partition)
+{
+    struct plog_recovery rec;
+    struct plog *l;
+
+    assert_int_equal(plog_open(f->dd, "orders", partition, &f->topic_id, &f->cfg, f->now_ms, &l, &rec), 0);
+    return l;
+}
+
+static void flush_in_each(struct fixture *f, int n_records)
+{
+    must_open_dir(f);
+    for (int i = 0; i < TOGETHER; i++) {
+        f->l = open_one(f, i);
+        assert_int_equal(ends_of(f).end_offset, n_records == 0 ? 3 : 0);
+        if (n_records > 0)
+            assert_int_equal(append_n(f, n_records, 100).err, KERR_NONE);
+        assert_int_equal(flush(f), 0);
+        plog_close(f->l, false, 0);
+    }
+    f->l = NULL;
+    datadir_close(f->dd, false);
+}
+
+/* False: it was not stopped any more. */
+static bool make_together_with_a_stop(struct fixture *f, uint64_t seed, int64_t at)
+{
+    const struct simdisk_config cfg = { .seed = seed };
+    struct simdisk *d = simdisk_new(&cfg);
+
+    f->io = simdisk_io(d);
+    int rc = make_together(f, d, at);
+    if (rc == 0)
+        simdisk_power_cut(d, SIMDISK_CUT_NONE);
+    else
+        simdisk_kill(d);
+    for (int i = 0; i < TOGETHER && rc == 0; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/data/orders-%d/partition.metadata", i);
+        assert_true(simdisk_size(d, path, false) > 0);
+        snprintf(path, sizeof path, "/data/orders-%d/00000000000000000000.log", i);
+        assert_int_equal(simdisk_size(d, path, false), 0);
+    }
+    flush_in_each(f, 3);
+    simdisk_power_cut(d, SIMDISK_CUT_NONE);
+    flush_in_each(f, 0);
+    f->dd = NULL;
+    simdisk_free(d);
+    return rc < 0;
+}
+
+/* Those that are there are on the disk, and those that a kill left half made are made whole: what is flushed in them lasts. */
+static void logs_made_together_last_wherever_the_kill_was(void **state)
+{
+    struct fixture *f = *state;
+
+    snprintf(f->path, sizeof f->path, "/data");
+    for (uint64_t seed = 0; seed < 8; seed++)
+        for (int64_t at = 0; make_together_with_a_stop(f, seed, at); at++)
+            ;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_directory_that_was_made_before_a_kill_is_synced, fixture_setup),
         cmocka_unit_test_setup(so_is_a_log_directory_wherever_the_kill_was, fixture_setup),
+        cmocka_unit_test_setup(logs_made_together_last_wherever_the_kill_was, fixture_setup),
     };
     return RUN(tests);
 }
