@@ -15,7 +15,7 @@ struct admin {
     struct client c; /* first */
     int topic;       /* that the question is about; -1 */
     char name[16];
-    bool compacts, retains;
+    bool compacts, retains, is_lazy;
 };
 
 static struct admin *of(struct client *c)
@@ -38,6 +38,7 @@ static void ask_create(struct admin *ad)
     int n = 0;
     ad->compacts = sw->compaction && rnd_one_in(&c->rnd, 3);
     ad->retains = sw->retention && rnd_one_in(&c->rnd, 3);
+    ad->is_lazy = sw->lazy && !rnd_one_in(&c->rnd, 3);
     snprintf(segment, sizeof segment, "%lld", (long long)sw->segment_bytes);
     snprintf(interval, sizeof interval, "%lld", (long long)sw->index_interval_bytes);
     configs[n++] = (struct create_topics_request_configs){ kstr_of("segment.bytes"), kstr_of(segment) };
@@ -53,10 +54,14 @@ static void ask_create(struct admin *ad)
     struct create_topics_request_topics topic = { .name = kstr_of(ad->name),
                                                   .num_partitions = (int32_t)rnd_range(&c->rnd, 1, 3),
                                                   .replication_factor = 1,
-                                                  .configs = configs,
-                                                  .n_configs = n };
-    truth_topic_asked(client_truth(c), ad->name, ad->compacts, ad->retains);
+                                                  .configs = configs };
+    if (ad->is_lazy) {
+        bool async = rnd_one_in(&c->rnd, 2);
+        configs[n++] = (struct create_topics_request_configs){ kstr_of("flush.policy"), kstr_of(async ? "async" : "interval") };
+    }
+    truth_topic_asked(client_truth(c), ad->name, ad->compacts, ad->retains, ad->is_lazy);
     struct create_topics_request q = { .topics = &topic, .n_topics = 1, .timeout_ms = 15000 };
+    topic.n_configs = n;
     client_ask(c, &wire_create_topics_request, 7, &q);
 }
 
@@ -163,6 +168,7 @@ static void answered_create(struct admin *ad, const struct create_topics_respons
     if (i >= 0) {
         client_truth(c)->topics[i].compacts |= ad->compacts;
         client_truth(c)->topics[i].retains |= ad->retains;
+        client_truth(c)->topics[i].is_lazy |= ad->is_lazy;
     }
 }
 
@@ -200,7 +206,7 @@ static void answered(struct client *c, struct asked *q, void *answer, struct are
         const struct delete_records_response *rsp = answer;
         const struct delete_records_response_partitions *p = &rsp->topics[0].partitions[0];
         play_mark_error(c->play, q->api, p->error_code);
-        if (p->error_code == 0)
+        if (p->error_code == 0 && !truth_is_stale(client_truth(c), ad->topic, q->sent_ns))
             truth_start_acked(client_truth(c), ad->topic, (int)q->a, p->low_watermark);
         return;
     }

@@ -156,6 +156,8 @@ static void answered_fetch(struct consumer *f, const struct asked *q, const stru
         return;
     }
     const struct fetch_response_partitions *pr = &rsp->responses[0].partitions[0];
+    if (truth_is_stale(t, f->topic, q->sent_ns))
+        return;
     if (pr->error_code != 0) {
         failed(f, pr->error_code);
         return;

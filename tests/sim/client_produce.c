@@ -51,7 +51,7 @@ static void start(struct client *c)
     c->gets_nothing = p->acks == 0;
     p->in_flight_max = (int)rnd_range(r, 1, IN_FLIGHT_MAX);
     p->records_max = (int32_t)rnd_log(r, 1, 20);
-    p->value_max = (int32_t)rnd_log(r, 1, 700);
+    p->value_max = (int32_t)rnd_log(r, 1, 2000);
     p->n_keys = (int32_t)rnd_log(r, 1, 16);
     p->gap_ns = rnd_log(r, 5 * SIM_MS, 500 * SIM_MS);
     p->topic = p->partition = -1;
@@ -287,6 +287,10 @@ static void refused(struct producer *p, int i, int16_t err)
         give_up(p);
         return;
     }
+    if (err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER && i == 0 && topic->is_lazy) {
+        give_up(p);
+        return;
+    }
     if (err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER && i == 0)
         sim_fail(client_sim(c), "C5", "batch %d.%d (%s-%d, sequence %d): the broker has lost the one before it", c->number,
                  b->spec.batch, topic->name, b->partition, b->spec.base_sequence);
@@ -307,7 +311,11 @@ static void answered_produce(struct producer *p, const struct asked *q, const st
         refused(p, i, pr->error_code);
         return;
     }
-    truth_acked(client_truth(c), truth_batch(client_truth(c), c->number, p->pending[i].batch), pr->base_offset);
+    struct truth_batch *b = truth_batch(client_truth(c), c->number, p->pending[i].batch);
+    if (truth_is_stale(client_truth(c), b->topic, q->sent_ns))
+        truth_unknown(client_truth(c), b);
+    else
+        truth_acked(client_truth(c), b, pr->base_offset);
     pending_take(p, i);
 }
 

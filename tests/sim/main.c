@@ -25,6 +25,7 @@
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/store/plog_check.h"
 #include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
@@ -301,6 +302,7 @@ int main(int argc, char **argv)
     marks_share();
     signal(SIGALRM, on_alarm);
     json_object_seed(1);
+    plog_after_call = plog_check;
     atomic_store(&shared->next, opt.from);
     if (opt.print_plan) {
         struct plan plan;

@@ -28,7 +28,7 @@ struct swarm {
     bool journal; /* simdisk_config */
     int64_t slowness; /* of the disk, in thousandths: the slower, the more is not synced when the power goes */
     uint32_t write_back, part; /* simdisk_chances */
-    bool compaction, retention;
+    bool compaction, retention, lazy; /* topics with these there may be */
 };
 
 enum play_phase { PLAY_FAULTS, PLAY_HEALED, PLAY_DRAINING, PLAY_OVER };

@@ -59,11 +59,12 @@ static struct truth_name *name_of(struct truth *t, const char *name)
     return n;
 }
 
-void truth_topic_asked(struct truth *t, const char *name, bool compacts, bool retains)
+void truth_topic_asked(struct truth *t, const char *name, bool compacts, bool retains, bool is_lazy)
 {
     struct truth_name *n = name_of(t, name);
     n->may_compact |= compacts;
     n->may_retain |= retains;
+    n->may_be_lazy |= is_lazy;
 }
 
 static int topic_add(struct truth *t, const char *name, const struct uuid *id)
@@ -76,6 +77,7 @@ static int topic_add(struct truth *t, const char *name, const struct uuid *id)
     topic->internal = name[0] == '_';
     topic->compacts = name_of(t, name)->may_compact;
     topic->retains = name_of(t, name)->may_retain;
+    topic->is_lazy = name_of(t, name)->may_be_lazy;
     return t->n_topics++;
 }
 
@@ -239,6 +241,34 @@ void truth_unknown(struct truth *t, struct truth_batch *b)
     (void)t;
     if (b->fate == FATE_SENT)
         b->fate = FATE_UNKNOWN;
+}
+
+void truth_lost(struct truth *t, int topic, int partition, int64_t end)
+{
+    struct truth_partition *p = part_of(t, topic, partition);
+    sim_note(t->sim, "lost by right", topic, partition, end);
+    t->cut_ns = sim_now(t->sim);
+    for (int i = 0; i < TRUTH_CLIENTS; i++) {
+        for (int32_t k = 0; k < t->clients[i].n; k++) {
+            struct truth_batch *b = &t->clients[i].batches[k];
+            if (b->topic != topic || b->partition != partition)
+                continue;
+            b->after = MIN(b->after, end - 1);
+            if (b->offset + b->spec.count > end) {
+                b->offset = -1;
+                b->fate = b->fate == FATE_ACKED ? FATE_UNKNOWN : b->fate;
+            }
+        }
+    }
+    p->n = MIN(p->n, end);
+    p->committed = MIN(p->committed, end);
+    p->end_seen = MIN(p->end_seen, end);
+    p->start = MIN(p->start, end);
+}
+
+bool truth_is_stale(const struct truth *t, int topic, int64_t asked_ns)
+{
+    return t->topics[topic].is_lazy && asked_ns <= t->cut_ns;
 }
 
 /* ---- reading ---- */

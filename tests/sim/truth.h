@@ -57,6 +57,7 @@ struct truth_topic {
     int64_t known_ns, deleted_ns; /* since when that is so */
     bool compacts;           /* records may go */
     bool retains;            /* its start may move by itself */
+    bool is_lazy;            /* flush.policy is not commit: a power cut may take what was acknowledged */
     bool internal;
     struct truth_partition parts[TRUTH_PARTITIONS];
 };
@@ -89,7 +90,7 @@ struct truth_group {
 /* What was asked for a name that may become a topic: until one is known to be made so, each may be. */
 struct truth_name {
     char name[32];
-    bool may_compact, may_retain;
+    bool may_compact, may_retain, may_be_lazy;
 };
 
 struct truth {
@@ -100,6 +101,7 @@ struct truth {
     int n_topics;
     struct truth_client clients[TRUTH_CLIENTS];
     struct truth_group groups[TRUTH_GROUPS];
+    int64_t cut_ns; /* the last power cut */
     int64_t n_sent, n_acked, n_read; /* records */
     int64_t pids[TRUTH_PIDS];
     int n_pids;
@@ -112,7 +114,7 @@ void truth_done(struct truth *t);
 int truth_topic_by_id(const struct truth *t, const struct uuid *id); /* -1 */
 int truth_topic_live(const struct truth *t, const char *name);       /* the newest of that name that may be there; -1 */
 /* The broker shows a topic, or says that it was made. asked_ns: when the question was sent. */
-void truth_topic_asked(struct truth *t, const char *name, bool compacts, bool retains);
+void truth_topic_asked(struct truth *t, const char *name, bool compacts, bool retains, bool is_lazy);
 int truth_topic_shown(struct truth *t, const char *name, const struct uuid *id, int n_partitions, int64_t asked_ns);
 /* It shows all topics, and this is not among them. */
 void truth_topic_missing(struct truth *t, int topic, int64_t asked_ns);
@@ -126,6 +128,11 @@ struct truth_batch *truth_batch(struct truth *t, int client, int32_t batch);
 void truth_acked(struct truth *t, struct truth_batch *b, int64_t base_offset);
 void truth_refused(struct truth *t, struct truth_batch *b); /* none of it is there, or will be */
 void truth_unknown(struct truth *t, struct truth_batch *b);
+
+/* Of a lazy topic, after a power cut: sound batches are on the disk up to there, and nobody owes what was behind. */
+void truth_lost(struct truth *t, int topic, int partition, int64_t end);
+/* An answer to what was asked then may tell of what the power cut has taken since. */
+bool truth_is_stale(const struct truth *t, int topic, int64_t asked_ns);
 
 /* ---- reading ---- */
 /* A batch that was read as committed. expected: the offset that was asked for; -1: any. start: everything below it had been
