@@ -15,8 +15,15 @@
 
 /* ---- entries ---- */
 
+/* While the log is read the table is the worker's that reads. */
+static void assert_groups_are_mine(const struct shard *sh)
+{
+    KCHECK(sh->reading || lock_is_held(&sh->mu));
+}
+
 struct group_entry *shard_find(struct shard *sh, const char *group_id)
 {
+    assert_groups_are_mine(sh);
     struct group_entry *e;
 
     HASH_FIND_STR(sh->groups, group_id, e);
@@ -25,6 +32,7 @@ struct group_entry *shard_find(struct shard *sh, const char *group_id)
 
 struct group_entry *shard_add(struct shard *sh, const char *group_id)
 {
+    assert_groups_are_mine(sh);
     struct group_entry *e = xcalloc(1, sizeof *e);
 
     e->shard = sh;
@@ -44,6 +52,7 @@ void group_entry_free(struct group_entry *e)
 /* Out of the table; with records under way it stays until the last has ended. */
 void shard_remove(struct shard *sh, struct group_entry *e)
 {
+    assert_groups_are_mine(sh);
     KCHECK(!e->detached && e->group->n_parked_joins == 0);
     HASH_DEL(sh->groups, e);
     e->detached = true;
@@ -298,7 +307,9 @@ void coordinator_drain(struct coordinator *c)
 static void shard_free(struct shard *sh)
 {
     KCHECK(TAILQ_EMPTY(&sh->writes));
+    lock_take(&sh->mu);
     shard_clear(sh, KERR_COORDINATOR_NOT_AVAILABLE);
+    lock_release(&sh->mu);
     if (sh->partition != NULL) {
         partition_unwatch(sh->partition, &sh->watcher);
         partition_unref(sh->partition);

@@ -25,6 +25,7 @@ static void on_retime(struct task *t)
 
 void shard_retime(struct shard *sh, int64_t due_ms)
 {
+    lock_assert_held(&sh->mu);
     if (due_ms >= sh->due_ms)
         return;
     sh->due_ms = due_ms;

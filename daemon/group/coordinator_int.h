@@ -91,11 +91,11 @@ void coordinator_env_init(struct coordinator *c);
 /* coordinator_load.c */
 void shard_load_init(struct shard *sh);
 void shard_load(
-    struct shard *sh); /* IDLE -> LOADING, or ACTIVE at once when there is nothing to read; locked */
+    struct shard *sh); /* IDLE -> LOADING, or ACTIVE at once when there is nothing to read */
 
 /* coordinator_write.c */
 void shard_writes_init(struct shard *sh);
-void shard_writes_fail(struct shard *sh, enum kerr err); /* all of them; locked */
+void shard_writes_fail(struct shard *sh, enum kerr err); /* all of them */
 /* A turn in the order of the log without a record: cb once all that was written before it has ended. */
 void group_barrier(struct group_entry *e, group_written *cb, void *arg);
 /* Without an entry: nobody waits for it. */

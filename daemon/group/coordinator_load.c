@@ -191,6 +191,7 @@ void shard_load_init(struct shard *sh)
 
 void shard_load(struct shard *sh)
 {
+    lock_assert_held(&sh->mu);
     struct partition *pt = partitions_get(sh->coordinator->deps.partitions, kstr_of(OFFSETS_TOPIC), sh->id);
     struct partition_view v;
 

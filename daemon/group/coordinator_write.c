@@ -64,6 +64,7 @@ static void write_end(struct shard *sh, struct shard_write *w, enum kerr err)
 
 void shard_writes_fail(struct shard *sh, enum kerr err)
 {
+    lock_assert_held(&sh->mu);
     struct shard_write *w;
 
     while ((w = TAILQ_FIRST(&sh->writes)) != NULL)
@@ -99,6 +100,7 @@ static void let_go(struct shard *sh)
  * look again. */
 static bool shard_progress(struct shard *sh)
 {
+    lock_assert_held(&sh->mu);
     struct partition_view v;
     struct shard_write *w;
     enum kerr err;
@@ -201,5 +203,6 @@ void group_barrier(struct group_entry *e, group_written *cb, void *arg)
 
 void shard_write(struct shard *sh, struct batch_builder *b)
 {
+    lock_assert_held(&sh->mu);
     write_append(sh, write_new(sh, NULL, NULL, NULL), b);
 }

@@ -61,8 +61,10 @@ static bool lane_push(struct lane *ln, struct flush_entry *e)
     return true;
 }
 
-static void lane_untime(struct flush_entry *e) /* under mu; the caller drops the reference outside */
+/* The caller drops the reference, outside mu. */
+static void lane_untime(struct lane *ln, struct flush_entry *e)
 {
+    lock_assert_held(&ln->mu);
     LIST_REMOVE(e, timed_link);
     e->timed = false;
 }
@@ -103,7 +105,7 @@ void flusher_forget(struct flusher *f, struct flush_entry *e)
     }
     e->queued = false;
     if (e->timed) {
-        lane_untime(e);
+        lane_untime(ln, e);
         refs++;
     }
     lock_release(&ln->mu);
@@ -134,7 +136,7 @@ static int64_t lane_take_due(struct lane *ln, int64_t now_ms)
             next_ms = MIN(next_ms, e->due_ms);
             continue;
         }
-        lane_untime(e);
+        lane_untime(ln, e);
         lane_push(ln, e);
         e->ops->unref(e); /* the queue has its own: never the last one */
     }
