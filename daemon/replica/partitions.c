@@ -20,7 +20,7 @@
 #include "lib/base/world.h"
 #include "lib/loop/thread.h"
 
-enum { SYNC_TOGETHER_MIN = 32 }; /* so many new logs are synced with their whole file system: what others wrote to it takes time too */
+enum { SYNC_TOGETHER_MIN = 32 }; /* so many logs are synced with their whole file system: what others wrote to it takes time too */
 
 struct hosted_topic {
     char *name;
@@ -529,9 +529,14 @@ void partitions_dir_failed(struct partitions *ps, int dir)
 }
 
 /* Returns whether the log is whole on disk, with its checkpoints. */
+static bool is_well(const struct partition *pt)
+{
+    return pt->log != NULL && pt->replica.role != REPLICA_DAMAGED;
+}
+
 static bool partition_close(struct partition *pt)
 {
-    bool well = pt->log != NULL && pt->replica.role != REPLICA_DAMAGED;
+    bool well = is_well(pt);
     int rc = pt->log == NULL ? 0 : plog_close(pt->log, well, pt->replica.hw);
     if (rc < 0)
         log_error("%s-%d: cannot close the log: %s; the next start checks it", pt->topic, pt->id, strerror(-rc));
@@ -552,18 +557,59 @@ struct closing {
     bool *dir_clean;                 /* guarded by mu */
 };
 
+static struct partition *next_to_close(struct closing *c)
+{
+    size_t i = atomic_fetch_add(&c->next, 1);
+    return i < c->n ? c->all[i] : NULL;
+}
+
+/* What fails is tried again, and told, when the log is closed. */
+static void prepare_some(void *arg)
+{
+    struct partition *pt;
+    while ((pt = next_to_close(arg)) != NULL)
+        if (is_well(pt))
+            plog_checkpoint_prepare(pt->log, pt->replica.hw);
+}
+
 static void close_some(void *arg)
 {
     struct closing *c = arg;
-    size_t i;
-    while ((i = atomic_fetch_add(&c->next, 1)) < c->n) {
-        int dir = c->all[i]->dir;
-        if (partition_close(c->all[i]) || dir < 0)
+    struct partition *pt;
+    while ((pt = next_to_close(c)) != NULL) {
+        int dir = pt->dir;
+        if (partition_close(pt) || dir < 0)
             continue;
         lock_take(&c->mu);
         c->dir_clean[dir] = false;
         lock_release(&c->mu);
     }
+}
+
+static void run_closers(struct closing *c, struct exec *e, void (*some)(void *arg))
+{
+    struct thread *threads[CLOSERS];
+    int n_threads = 0;
+
+    atomic_store(&c->next, 0);
+    while (n_threads < CLOSERS && (size_t)n_threads + 1 < c->n &&
+           (threads[n_threads] = thread_start(e, some, c, "klogd-close")) != NULL)
+        n_threads++;
+    some(c);
+    for (int i = 0; i < n_threads; i++)
+        thread_join(e, threads[i]);
+}
+
+static void write_late_checkpoints(struct closing *c)
+{
+    CLEANUP(freep) struct plog **late = xcalloc(c->n + 1, sizeof(*late));
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (is_well(c->all[i]) && plog_checkpoint_is_late(c->all[i]->log))
+            late[n++] = c->all[i]->log;
+    if (n >= SYNC_TOGETHER_MIN)
+        plog_checkpoint_together(late, n);
 }
 
 /* The registry's own references, not further ones. */
@@ -587,17 +633,14 @@ static struct partition **take_all(struct partitions *ps, size_t *ret_n)
 void partitions_close(struct partitions *ps, bool *dir_clean)
 {
     struct exec *e = ps->deps.world->exec;
-    struct thread *threads[CLOSERS];
     struct closing c = { .dir_clean = dir_clean };
     lock_init(&c.mu, LOCK_RANK_PARTITIONS, "partitions closing");
     c.all = take_all(ps, &c.n);
-    int n_threads = 0;
-    while (n_threads < CLOSERS && (size_t)n_threads + 1 < c.n &&
-           (threads[n_threads] = thread_start(e, close_some, &c, "klogd-close")) != NULL)
-        n_threads++;
-    close_some(&c);
-    for (int i = 0; i < n_threads; i++)
-        thread_join(e, threads[i]);
+    if (c.n >= SYNC_TOGETHER_MIN) {
+        run_closers(&c, e, prepare_some);
+        write_late_checkpoints(&c);
+    }
+    run_closers(&c, e, close_some);
     lock_done(&c.mu);
     free(c.all);
 }

@@ -233,7 +233,7 @@ bool plog_is_unsynced(const struct plog *l)
     return l->unsynced;
 }
 
-static int flush_all(struct plog *l)
+int plog_flush_all(struct plog *l)
 {
     struct plog_flush *t;
 
@@ -251,7 +251,7 @@ int plog_close(struct plog *l, bool clean, int64_t hw)
     int rc = 0;
 
     if (clean) {
-        rc = flush_all(l);
+        rc = plog_flush_all(l);
         if (rc == 0)
             rc = plog_checkpoint(l, hw, true);
     }

@@ -58,6 +58,12 @@ int plog_open_unsynced(struct datadir *dd, const char *topic, int32_t partition,
 /* 0; or -errno: those that are unsynced yet are to be closed or removed. */
 int plog_sync_new(struct plog *const *logs, size_t n);
 bool plog_is_unsynced(const struct plog *l);
+/* Before many logs are closed clean: flushes each, with any thread, and finds out whether its checkpoint has to be written
+ * (it is late then); then those are written with two syncs of the file system for all of them, instead of five a log. What
+ * fails here plog_close() tries again. */
+int plog_checkpoint_prepare(struct plog *l, int64_t hw);
+bool plog_checkpoint_is_late(const struct plog *l);
+int plog_checkpoint_together(struct plog *const *logs, size_t n);
 /* clean: flush, trim, checkpoint with hw; the caller writes the directory's clean marker afterwards. Blocks.
  */
 int plog_close(struct plog *l, bool clean, int64_t hw);

@@ -166,7 +166,10 @@ int plog_save_checkpoint(struct plog *l, const struct checkpoint *c)
     KCHECK(c->identity == l->identity);
     KINVARIANT("S4", c->producers_offset <= c->flushed.sum.end_offset);
     checkpoint_encode(bytes, c);
-    if (memcmp(bytes, l->saved, sizeof bytes) == 0)
+    l->is_late = l->save_late && memcmp(bytes, l->saved, sizeof bytes) != 0;
+    if (l->is_late)
+        memcpy(l->late, bytes, sizeof bytes);
+    if (l->is_late || memcmp(bytes, l->saved, sizeof bytes) == 0)
         return 0;
     sync_indexes(l, have_old ? old.flushed.segment : c->flushed.segment);
     int rc = plog_replace(l, CHECKPOINT_FILE, bytes, sizeof bytes);
@@ -216,6 +219,85 @@ int plog_checkpoint(struct plog *l, int64_t hw, bool force)
     int rc = due ? plog_write_checkpoint(l, hw) : 0;
     lock_release(&l->slow_mu);
     plog_call_done(l);
+    return rc;
+}
+
+/* ---- of many logs together ---- */
+
+int plog_checkpoint_prepare(struct plog *l, int64_t hw)
+{
+    int rc = plog_flush_all(l);
+
+    lock_take(&l->slow_mu);
+    l->save_late = true;
+    if (rc == 0)
+        rc = plog_write_checkpoint(l, hw);
+    l->save_late = false;
+    lock_release(&l->slow_mu);
+    return rc;
+}
+
+bool plog_checkpoint_is_late(const struct plog *l)
+{
+    return l->is_late;
+}
+
+static int write_late(struct plog *l)
+{
+    char tmp[PATH_MAX];
+
+    plog_path(l, CHECKPOINT_FILE ".tmp", tmp, sizeof tmp);
+    return io_write_unsynced(l->io, l->dirfd, tmp, l->late, sizeof l->late);
+}
+
+static int rename_late(struct plog *l)
+{
+    char tmp[PATH_MAX], path[PATH_MAX];
+
+    plog_path(l, CHECKPOINT_FILE ".tmp", tmp, sizeof tmp);
+    plog_path(l, CHECKPOINT_FILE, path, sizeof path);
+    return l->io->renameat(l->io, l->dirfd, tmp, l->dirfd, path);
+}
+
+static int each_late(struct plog *const *logs, size_t n, const struct datadir *dd, int (*f)(struct plog *l))
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (logs[i]->is_late && logs[i]->dd == dd)
+            rc = f(logs[i]);
+    return rc;
+}
+
+static int note_saved(struct plog *l)
+{
+    memcpy(l->saved, l->late, sizeof l->saved);
+    l->is_late = false;
+    return 0;
+}
+
+/* Also the index entries that the checkpoints count are on disk before these are. */
+static int save_late_in(struct datadir *dd, struct plog *const *logs, size_t n)
+{
+    const struct store_io *io = datadir_io(dd);
+    int rc = each_late(logs, n, dd, write_late);
+
+    if (rc == 0)
+        rc = io->syncfs(io, datadir_fd(dd));
+    if (rc == 0)
+        rc = each_late(logs, n, dd, rename_late);
+    if (rc == 0)
+        rc = io->syncfs(io, datadir_fd(dd));
+    return rc == 0 ? each_late(logs, n, dd, note_saved) : rc;
+}
+
+int plog_checkpoint_together(struct plog *const *logs, size_t n)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (logs[i]->is_late)
+            rc = plog_disk_error(logs[i], save_late_in(logs[i]->dd, logs, n), "checkpoints");
     return rc;
 }
 

@@ -85,6 +85,8 @@ struct plog {
 
     /* guarded by slow_mu */
     uint8_t saved[CHECKPOINT_BYTES]; /* the checkpoint file as it is; all zero when unknown */
+    uint8_t late[CHECKPOINT_BYTES];  /* the one to be written with those of other logs */
+    bool save_late, is_late;         /* a checkpoint goes there; there is one */
     int64_t snapshot_offset;         /* newest producer state on disk; -1 none */
     bool snapshot_empty;             /* it was empty and has no file */
     struct pending_snapshot pending; /* one that the flush point has not reached yet */
@@ -116,6 +118,8 @@ int plog_roll(struct plog *l);
 int plog_create_files(struct plog *l, struct segment *s);
 /* S8: tells the directory about an error unless it is only a full disk. */
 int plog_disk_error(struct plog *l, int rc, const char *what);
+
+int plog_flush_all(struct plog *l);
 
 /* ---- plog_mark.c ---- */
 bool plog_read_mark(struct plog *l, struct flush_mark *ret); /* false, and offset -1: it cannot be used */

@@ -147,12 +147,81 @@ static void logs_made_together_last_wherever_the_kill_was(void **state)
             ;
 }
 
+/* How many logs have their checkpoints; *ret_flushed: how many their records. */
+static int checkpoint_together(struct fixture *f, struct simdisk *d, int64_t stop_at, int *ret_flushed)
+{
+    struct plog *logs[TOGETHER];
+    int rc = 0;
+
+    *ret_flushed = 0;
+    must_open_dir(f);
+    for (int i = 0; i < TOGETHER; i++) {
+        logs[i] = f->l = open_one(f, i);
+        assert_int_equal(append_n(f, 3, 100).err, KERR_NONE);
+    }
+    f->l = NULL;
+    simdisk_stop_in(d, stop_at);
+    for (int i = 0; i < TOGETHER && rc == 0; i++) {
+        rc = plog_checkpoint_prepare(logs[i], 3);
+        *ret_flushed += rc == 0;
+    }
+    if (rc == 0)
+        rc = plog_checkpoint_together(logs, TOGETHER);
+    for (int i = 0; i < TOGETHER; i++) {
+        assert_true(rc < 0 || !plog_checkpoint_is_late(logs[i]));
+        if (rc == 0)
+            rc = plog_close(logs[i], true, 3); /* has nothing left to write */
+        else
+            plog_close(logs[i], false, 0);
+    }
+    datadir_close(f->dd, false);
+    f->dd = NULL;
+    return rc == 0 ? TOGETHER : 0;
+}
+
+static bool close_together_with_a_stop(struct fixture *f, uint64_t seed, int64_t at)
+{
+    const struct simdisk_config cfg = { .seed = seed, .journal = seed % 2 == 0 };
+    struct simdisk *d = simdisk_new(&cfg);
+    struct plog_recovery rec;
+    int flushed;
+
+    f->io = simdisk_io(d);
+    int whole = checkpoint_together(f, d, at, &flushed);
+    simdisk_power_cut(d, (enum simdisk_cut)(seed % 3));
+    must_open_dir(f);
+    for (int i = 0; i < TOGETHER; i++) {
+        assert_int_equal(plog_open(f->dd, "orders", i, &f->topic_id, &f->cfg, f->now_ms, &f->l, &rec), 0);
+        if (i < flushed)
+            assert_int_equal(ends_of(f).end_offset, 3);
+        assert_string_equal(rec.note, ""); /* nothing is half written */
+        assert_true(whole == 0 || rec.scanned_bytes == 0);
+        plog_close(f->l, false, 0);
+    }
+    f->l = NULL;
+    datadir_close(f->dd, false);
+    f->dd = NULL;
+    simdisk_free(d);
+    return whole == 0;
+}
+
+static void checkpoints_written_together_are_whole_or_not_there(void **state)
+{
+    struct fixture *f = *state;
+
+    snprintf(f->path, sizeof f->path, "/data");
+    for (uint64_t seed = 0; seed < 9; seed++)
+        for (int64_t at = 0; close_together_with_a_stop(f, seed, at); at++)
+            ;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_directory_that_was_made_before_a_kill_is_synced, fixture_setup),
         cmocka_unit_test_setup(so_is_a_log_directory_wherever_the_kill_was, fixture_setup),
         cmocka_unit_test_setup(logs_made_together_last_wherever_the_kill_was, fixture_setup),
+        cmocka_unit_test_setup(checkpoints_written_together_are_whole_or_not_there, fixture_setup),
     };
     return RUN(tests);
 }
