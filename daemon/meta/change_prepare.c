@@ -97,35 +97,42 @@ static void choose_replicas(struct cluster *c, const struct change *ch, int32_t 
         st->replicas[i] = c->image->brokers[(start + (uint32_t)id + (uint32_t)i) % c->image->n_brokers].id;
 }
 
-/* The register of a new partition: all replicas are in sync, there is nothing to be behind of. */
-static char *new_partition(struct cluster *c, const struct change *ch, int32_t id, int32_t index,
-                           int32_t n_replicas)
+/* All replicas are in sync, there is nothing to be behind of. */
+static void new_partition(struct cluster *c, const struct change *ch, int32_t id, int32_t index, int32_t n_replicas,
+                          struct partition_register *ret)
 {
-    struct partition_register p = { .st.n_replicas = n_replicas,
-                                    .st.n_isr = n_replicas,
-                                    .leader_be = c->broker_epoch };
-    char writer[64];
-
+    *ret = (struct partition_register){ .st.n_replicas = n_replicas,
+                                        .st.n_isr = n_replicas,
+                                        .leader_be = c->broker_epoch };
     if (ch->pub.assignment != NULL)
-        memcpy(p.st.replicas, ch->pub.assignment[index], (size_t)n_replicas * sizeof p.st.replicas[0]);
+        memcpy(ret->st.replicas, ch->pub.assignment[index], (size_t)n_replicas * sizeof ret->st.replicas[0]);
     else
-        choose_replicas(c, ch, id, &p.st);
-    memcpy(p.st.isr, p.st.replicas, sizeof p.st.isr);
+        choose_replicas(c, ch, id, &ret->st);
+    memcpy(ret->st.isr, ret->st.replicas, sizeof ret->st.isr);
     for (int32_t i = 0; i < n_replicas; i++)
-        p.isr_be[i] = c->broker_epoch;
-    p.st.leader = p.st.replicas[0];
-    cluster_writer(c, writer);
-    return partition_register_encode(&p, writer);
+        ret->isr_be[i] = c->broker_epoch;
+    ret->st.leader = ret->st.replicas[0];
 }
 
+/* Registers of partitions with the same replicas are the same: thousands are not encoded one by one on the meta loop. */
 static void add_partitions(struct cluster *c, struct change *ch, int32_t from, int32_t to, int32_t n_replicas)
 {
+    CLEANUP(freep) char *text = NULL;
+    struct partition_register p, before;
+    char writer[64];
+
+    cluster_writer(c, writer);
     for (int32_t id = from; id < to; id++) {
+        new_partition(c, ch, id, id - from, n_replicas, &p);
+        if (text == NULL || memcmp(p.st.replicas, before.st.replicas, sizeof p.st.replicas) != 0) {
+            free(text);
+            text = partition_register_encode(&p, writer);
+            before = p;
+        }
         ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions/%d", ch->pub.topic, id),
                 NULL, 0);
         ops_add(&ch->ops, REGISTER_CREATE,
-                xasprintf("/brokers/topics/%s/partitions/%d/state", ch->pub.topic, id),
-                new_partition(c, ch, id, id - from, n_replicas), 0);
+                xasprintf("/brokers/topics/%s/partitions/%d/state", ch->pub.topic, id), xstrdup(text), 0);
     }
 }
 
