@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs threads and jobs: the system in a program (exec_threads.c), one scheduler with a clock of its own in a test.
+ * Who runs threads: the system in a program (exec_threads.c), one scheduler with a clock of its own in a test.
  * Nothing else in lib/ or daemon/ starts a thread.
  */
 #ifndef KLOG_LOOP_EXEC_H
@@ -11,14 +11,8 @@
 #include <stdint.h>
 
 struct cond;
-struct job;
 struct thread;
 struct world;
-
-/* What every pool begins with. */
-struct workers {
-    struct exec *exec;
-};
 
 struct exec {
     /* main(arg) begins, soon: a loop, mostly. NULL and errno (EAGAIN) when there are no more threads. name: at most 15 bytes. */
@@ -30,13 +24,6 @@ struct exec {
     void (*cond_done)(struct exec *e, struct cond *c);
     void (*cond_wait)(struct exec *e, struct cond *c, pthread_mutex_t *mu, int64_t until_ms);
     void (*cond_wake)(struct exec *e, struct cond *c, bool all);
-
-    /* See lib/loop/workers.h, whose functions call these. */
-    struct workers *(*workers_new)(struct exec *e, int width, const char *name);
-    void (*submit)(struct workers *w, struct job *j);
-    bool (*cancel)(struct workers *w, struct job *j);
-    int (*workers_resize)(struct workers *w, int width);
-    void (*workers_free)(struct workers *w);
 };
 
 /* Threads of this process; all signals are blocked in them. */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads of the process, and pools of them. All signals are blocked in them.
- *
- * In a pool `mu` guards the queue; a job belongs to its submitter until it is queued, to a worker while it runs, and to its
- * loop from `done` on. A pool grows and shrinks at its end: thread i goes when no more than i are wanted, and is joined by
- * who needs its place or frees the pool. Nobody waits for one that is at work, but the last.
+ * The system's threads, in which all signals are blocked, and its conditions, on CLOCK_MONOTONIC. Any thread; no state.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,15 +9,11 @@
 #include <time.h>
 
 #include "lib/base/attr.h"
-#include "lib/base/check.h"
-#include "lib/base/lock.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
 #include "lib/loop/exec.h"
-#include "lib/loop/loop_int.h"
 #include "lib/loop/net.h"
 #include "lib/loop/thread.h"
-#include "lib/loop/workers.h"
 
 /* ---- threads ---- */
 /* Signals are the main thread's affair. 0 or -EAGAIN: the system has no more threads. */
@@ -111,155 +103,6 @@ static void threads_cond_wake(struct exec *e, struct cond *c, bool all)
         pthread_cond_signal(&c->threads);
 }
 
-/* ---- pools ---- */
-struct worker {
-    struct pool *pool;
-    pthread_t thread;
-    bool begun; /* to be joined; who resizes */
-    bool gone;  /* guarded by mu: it takes no more jobs */
-};
-
-struct pool {
-    struct workers pub;
-    struct lock mu;
-    pthread_cond_t more;
-    STAILQ_HEAD(, job) jobs; /* guarded by mu */
-    bool stop;               /* guarded by mu */
-    int wanted;              /* guarded by mu */
-    char name[13];
-    struct worker all[WORKERS_MAX];
-};
-
-static struct pool *pool_of(struct workers *w)
-{
-    return container_of(w, struct pool, pub);
-}
-
-static bool is_wanted(const struct worker *me)
-{
-    lock_assert_held(&me->pool->mu);
-    return me->pool->stop || me - me->pool->all < me->pool->wanted;
-}
-
-/* NULL: the thread shall end. */
-static struct job *pool_next(struct worker *me)
-{
-    struct pool *p = me->pool;
-    lock_take(&p->mu);
-    while (STAILQ_EMPTY(&p->jobs) && !p->stop && is_wanted(me))
-        pthread_cond_wait(&p->more, &p->mu.mu);
-    struct job *j = is_wanted(me) ? STAILQ_FIRST(&p->jobs) : NULL;
-    if (j != NULL)
-        STAILQ_REMOVE_HEAD(&p->jobs, link);
-    else
-        me->gone = true;
-    if (!is_wanted(me))
-        pthread_cond_signal(&p->more); /* it may have been told of a job that another must take now */
-    lock_release(&p->mu);
-    return j;
-}
-
-static void *worker_main(void *arg)
-{
-    for (struct job *j; (j = pool_next(arg)) != NULL;)
-        job_run(j);
-    return NULL;
-}
-
-/* False: the system has no more threads. */
-static bool worker_begin(struct pool *p, int i)
-{
-    struct worker *one = &p->all[i];
-    lock_take(&p->mu);
-    bool is_there = one->begun && !one->gone;
-    lock_release(&p->mu);
-    if (is_there)
-        return true;
-    if (one->begun)
-        pthread_join(one->thread, NULL);
-    one->pool = p;
-    one->gone = false;
-    char name[32];
-    snprintf(name, sizeof name, "%s/%d", p->name, i);
-    one->begun = thread_begin(&one->thread, worker_main, one, name) == 0;
-    return one->begun;
-}
-
-static void want(struct pool *p, int width)
-{
-    lock_take(&p->mu);
-    p->wanted = width;
-    pthread_cond_broadcast(&p->more);
-    lock_release(&p->mu);
-}
-
-static int pool_resize(struct workers *w, int width)
-{
-    struct pool *p = pool_of(w);
-    int n = 0;
-    want(p, width);
-    while (n < width && worker_begin(p, n))
-        n++;
-    if (n > 0 && n < width)
-        want(p, n);
-    return n;
-}
-
-static void pool_free(struct workers *w)
-{
-    struct pool *p = pool_of(w);
-    lock_take(&p->mu);
-    p->stop = true;
-    pthread_cond_broadcast(&p->more);
-    lock_release(&p->mu);
-    for (int i = 0; i < WORKERS_MAX; i++) {
-        if (p->all[i].begun)
-            pthread_join(p->all[i].thread, NULL);
-    }
-    pthread_cond_destroy(&p->more);
-    lock_done(&p->mu);
-    free(p);
-}
-
-static struct workers *pool_new(struct exec *e, int width, const char *name)
-{
-    struct pool *p = xcalloc(1, sizeof *p);
-    p->pub.exec = e;
-    lock_init(&p->mu, LOCK_RANK_LOOP, "workers");
-    pthread_cond_init(&p->more, NULL);
-    STAILQ_INIT(&p->jobs);
-    snprintf(p->name, sizeof p->name, "%s", name);
-    if (pool_resize(&p->pub, width) > 0)
-        return &p->pub;
-    pool_free(&p->pub);
-    return NULL;
-}
-
-static void pool_submit(struct workers *w, struct job *j)
-{
-    struct pool *p = pool_of(w);
-    lock_take(&p->mu);
-    KCHECK(!p->stop);
-    STAILQ_INSERT_TAIL(&p->jobs, j, link);
-    pthread_cond_signal(&p->more);
-    lock_release(&p->mu);
-}
-
-static bool pool_cancel(struct workers *w, struct job *j)
-{
-    struct pool *p = pool_of(w);
-    struct job *one;
-    lock_take(&p->mu);
-    STAILQ_FOREACH (one, &p->jobs, link) {
-        if (one == j)
-            break;
-    }
-    if (one != NULL)
-        STAILQ_REMOVE(&p->jobs, j, job, link);
-    lock_release(&p->mu);
-    return one != NULL;
-}
-
 /* ---- the world of a program ---- */
 struct exec *exec_threads(void)
 {
@@ -270,11 +113,6 @@ struct exec *exec_threads(void)
         .cond_done = threads_cond_done,
         .cond_wait = threads_cond_wait,
         .cond_wake = threads_cond_wake,
-        .workers_new = pool_new,
-        .submit = pool_submit,
-        .cancel = pool_cancel,
-        .workers_resize = pool_resize,
-        .workers_free = pool_free,
     };
     return &threads;
 }

@@ -348,16 +348,6 @@ static int loop_wait_ms(struct loop *lp, int at_most_ms)
     return (int)MIN(left, (int64_t)INT_MAX);
 }
 
-int64_t loop_next_due_ms(struct loop *lp)
-{
-    lock_take(&lp->mu);
-    bool now = lp->stop || lp->n_tasks > 0;
-    lock_release(&lp->mu);
-    if (now || lp->n_deferred > 0)
-        return INT64_MIN;
-    return lp->n_timers == 0 ? INT64_MAX : lp->heap[1]->due_ms;
-}
-
 /* False when the loop was told to stop. */
 static bool loop_round(struct loop *lp, int timeout_ms)
 {

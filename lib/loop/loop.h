@@ -19,13 +19,10 @@ struct loop *loop_new(const struct world *w); /* NULL and errno when descriptors
 void loop_free(struct loop *lp);              /* not while it runs; pending tasks are dropped */
 void loop_run(struct loop *lp);               /* until loop_stop; to have it run elsewhere: exec.h */
 void loop_stop(struct loop *lp);              /* any thread; tasks posted before it still run */
-/* One round, for synchronous callers (klog) and schedulers. False: the loop was told to stop. */
+/* One round, for synchronous callers (klog). False: the loop was told to stop. */
 bool loop_run_once(struct loop *lp, int timeout_ms);
 bool loop_is_mine(const struct loop *lp);   /* is the caller inside one of its rounds? */
 int64_t loop_now_ms(const struct loop *lp); /* monotonic, read once a round */
-/* When there is work that no descriptor tells of: INT64_MIN when it is there already, else the moment of the first timer,
- * INT64_MAX without any. Only who runs it may ask. */
-int64_t loop_next_due_ms(struct loop *lp);
 const struct world *loop_world(const struct loop *lp);
 
 /* ---- descriptors ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of lib/loop, and an exec of another kind, share: a loop's network, its read scratch and its cache of receive
- * buffers (on its thread), and how a job is run.
+ * What the files of lib/loop share about a loop: its network, and on its thread the read scratch and the cache of receive
+ * buffers.
  */
 #ifndef KLOG_LOOP_LOOP_INT_H
 #define KLOG_LOOP_LOOP_INT_H
@@ -14,11 +14,6 @@ static inline const struct net *loop_net(const struct loop *lp)
 {
     return loop_world(lp)->net;
 }
-
-/* For an exec: what one worker does with a job. */
-struct job;
-void job_run(struct job *j);
-enum { WORKERS_MAX = 1024 };
 
 /* One read buffer for all connections of the loop: its content does not outlive the callback. */
 enum { LOOP_SCRATCH_BYTES = 64 * 1024 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that may block: disk, DNS. A pool does so many at a time, in the order in which they came; who runs them is the world's
- * business (lib/loop/exec.h). */
+/* Jobs that may block: disk, DNS. A pool does so many at a time, on threads of its world, in the order in which they came. */
 #ifndef KLOG_LOOP_WORKERS_H
 #define KLOG_LOOP_WORKERS_H
 
@@ -16,8 +15,6 @@ struct job {
 };
 struct workers *workers_new(const struct world *w, int width, const char *name); /* NULL: the system has no threads */
 void workers_submit(struct workers *w, struct job *j);                           /* any thread; FIFO */
-/* Any thread. True: it had not begun and is the caller's again, neither run nor done come. Costs as much as the queue is long. */
-bool workers_cancel(struct workers *w, struct job *j);
 /* So many at a time from now on, 1..1024; who is at work ends its job first. One caller at a time. Returns how many there are:
  * fewer when the system gives no more; 0 only of a pool that had none. */
 int workers_resize(struct workers *w, int width);

@@ -102,7 +102,8 @@ struct fiber {
     enum fiber_state state;
     bool by_time; /* it was the time that ended its waiting */
     bool dropped; /* nobody joins it: the scheduler frees it when it has ended */
-    const char *name, *waits_for;
+    char name[16];
+    const char *waits_for;
     void (*main)(void *arg);
     void *arg;
     struct fiber *joiner;
@@ -255,7 +256,7 @@ struct fiber *fiber_start(struct fibers *fs, void (*main)(void *arg), void *arg,
     f->step.run = fiber_resume;
     f->fs = fs;
     f->state = FIBER_READY;
-    f->name = name;
+    snprintf(f->name, sizeof f->name, "%s", name);
     f->main = main;
     f->arg = arg;
     f->stack = stack_get();

@@ -184,108 +184,50 @@ static void an_answer_goes_out_before_another_loop_is_woken(void **state)
 /* ---- jobs ---- */
 struct work {
     struct job j;
-    sem_t *may_end;
     int *order, *n, id;
 };
 
-static void hold(struct job *j)
-{
-    struct work *w = container_of(j, struct work, j);
-    if (w->may_end != NULL)
-        while (sem_wait(w->may_end) < 0)
-            continue;
-}
-
-static void note(struct job *j)
+static void note_job(struct job *j)
 {
     struct work *w = container_of(j, struct work, j);
     w->order[(*w->n)++] = w->id;
 }
 
-/* One worker, at work on job 0 until the semaphore is posted; job 1 waits behind it, and 2 and 3. */
-struct queue {
-    struct workers *pool;
-    sem_t may_end;
-    struct work w[4];
-    int order[8], n;
-};
-
-static void queue_begin(struct queue *q, struct loop *lp)
-{
-    *q = (struct queue){ .pool = workers_new(test_world(), 1, "test") };
-    sem_init(&q->may_end, 0, 0);
-    for (int i = 0; i < 4; i++) {
-        q->w[i] = (struct work){ .j = { .run = hold, .done = note, .loop = lp }, .order = q->order, .n = &q->n, .id = i };
-        q->w[i].may_end = i == 0 ? &q->may_end : NULL;
-        workers_submit(q->pool, &q->w[i].j);
-    }
-}
-
-static void queue_end(struct queue *q)
-{
-    workers_free(q->pool);
-    sem_destroy(&q->may_end);
-}
-
-static void a_job_that_has_not_begun_can_be_taken_back_and_submitted_again(void **state)
-{
-    struct queue q;
-    queue_begin(&q, *state);
-    assert_true(workers_cancel(q.pool, &q.w[2].j));
-    assert_false(workers_cancel(q.pool, &q.w[2].j)); /* it is not there any more */
-    workers_submit(q.pool, &q.w[2].j);               /* now the last */
-    assert_true(workers_cancel(q.pool, &q.w[1].j));
-    sem_post(&q.may_end);
-    while (q.n < 3)
-        loop_run_once(*state, -1);
-    queue_end(&q);
-    assert_int_equal(loop_next_due_ms(*state), INT64_MAX); /* nothing else was posted */
-    assert_int_equal(q.order[0], 0);
-    assert_int_equal(q.order[1], 3);
-    assert_int_equal(q.order[2], 2);
-}
-
-struct starting {
-    struct job j;
-    sem_t begun, may_end;
-};
-
-static void start_and_hold(struct job *j)
-{
-    struct starting *s = container_of(j, struct starting, j);
-    sem_post(&s->begun);
-    while (sem_wait(&s->may_end) < 0)
-        continue;
-}
-
-static void a_job_that_has_begun_is_not_taken_back(void **state)
+static void freeing_a_pool_runs_what_is_queued_in_its_order(void **state)
 {
     (void)state;
-    struct starting s = { .j = { .run = start_and_hold } };
+    int order[50], n = 0;
+    struct work w[50];
     struct workers *pool = workers_new(test_world(), 1, "test");
-    sem_init(&s.begun, 0, 0);
-    sem_init(&s.may_end, 0, 0);
-    workers_submit(pool, &s.j);
-    while (sem_wait(&s.begun) < 0)
-        continue;
-    assert_false(workers_cancel(pool, &s.j));
-    sem_post(&s.may_end);
+    for (int i = 0; i < 50; i++) {
+        w[i] = (struct work){ .j = { .run = note_job }, .order = order, .n = &n, .id = i };
+        workers_submit(pool, &w[i].j);
+    }
     workers_free(pool);
-    assert_false(s.j.loop != NULL);
-    sem_destroy(&s.begun);
-    sem_destroy(&s.may_end);
+    assert_int_equal(n, 50);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(order[i], i);
 }
 
-static void freeing_a_pool_runs_what_is_queued(void **state)
+static void run_nothing(struct job *j)
 {
-    struct queue q;
-    queue_begin(&q, NULL); /* done on the worker */
-    sem_post(&q.may_end);
-    queue_end(&q);
-    (void)state;
-    assert_int_equal(q.n, 4);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(q.order[i], i);
+    (void)j;
+}
+
+static void a_pool_that_is_made_smaller_and_larger_does_all_jobs(void **state)
+{
+    int order[60], n = 0, width[3] = { 1, 6, 3 };
+    struct work w[60];
+    struct workers *pool = workers_new(test_world(), 4, "test");
+    for (int i = 0; i < 60; i++) {
+        if (i % 20 == 10)
+            assert_int_equal(workers_resize(pool, width[i / 20]), width[i / 20]);
+        w[i] = (struct work){ .j = { .run = run_nothing, .done = note_job, .loop = *state }, .order = order, .n = &n };
+        workers_submit(pool, &w[i].j);
+    }
+    while (n < 60)
+        loop_run_once(*state, -1);
+    workers_free(pool);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -295,9 +237,8 @@ int main(void)
         T(a_thread_runs_with_all_signals_blocked_and_is_joined),
         T(a_loop_on_a_thread_is_its_own_and_ends_when_it_is_stopped),
         T(an_answer_goes_out_before_another_loop_is_woken),
-        T(a_job_that_has_not_begun_can_be_taken_back_and_submitted_again),
-        T(a_job_that_has_begun_is_not_taken_back),
-        T(freeing_a_pool_runs_what_is_queued),
+        T(freeing_a_pool_runs_what_is_queued_in_its_order),
+        T(a_pool_that_is_made_smaller_and_larger_does_all_jobs),
     };
     return RUN(tests);
 }

@@ -381,37 +381,6 @@ static void a_bad_name_is_told_as_an_error(void **state)
     workers_free(pool);
 }
 
-/* ---- for a scheduler ---- */
-static void next_due_is_now_for_tasks_and_deferred_else_the_first_timers(void **state)
-{
-    struct loop *lp = *state;
-    int order[2], n = 0;
-    struct ticker early = { .t.cb = tick, .lp = lp, .order = order, .n = &n, .id = 1 };
-    struct ticker late = early;
-    struct counted c = { .t.cb = count };
-    struct deferred d = { 0 };
-    assert_int_equal(loop_next_due_ms(lp), INT64_MAX);
-    timer_set(lp, &late.t, INT64_MAX - 1);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
-    timer_set(lp, &early.t, INT64_MAX - 2);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 2);
-    timer_clear(lp, &early.t);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
-    loop_post(lp, &c.t);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MIN);
-    loop_cancel(lp, &c.t);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
-    loop_defer(lp, &d);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MIN);
-    loop_defer_cancel(lp, &d);
-    loop_stop(lp);
-    assert_int_equal(loop_next_due_ms(lp), INT64_MIN);
-    assert_false(loop_run_once(lp, 0)); /* the stop */
-    assert_int_equal(loop_next_due_ms(lp), INT64_MAX - 1);
-    assert_true(loop_run_once(lp, 0));
-    timer_clear(lp, &late.t);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -430,7 +399,6 @@ int main(void)
         T(a_stop_from_another_thread_ends_the_run),
         T(what_was_posted_before_a_stop_still_runs),
         T(a_stop_waits_for_all_that_was_posted_before_it_however_long_that_takes),
-        T(next_due_is_now_for_tasks_and_deferred_else_the_first_timers),
         T(jobs_run_on_workers_and_end_on_the_loop),
         T(a_numeric_address_resolves_without_a_worker_and_not_inside_the_call),
         T(a_bad_name_is_told_as_an_error),
