@@ -72,8 +72,10 @@ void latch_open(struct latch *l)
     lock_release(&l->mu);
 }
 
+/* A loop may not: it wakes those that it has posted to at the end of its round. */
 void latch_wait(struct latch *l)
 {
+    KCHECK(thread_state.loop == NULL);
     lock_take(&l->mu);
     while (!l->open)
         cond_wait(&l->opened, &l->mu);
@@ -104,7 +106,6 @@ static void call_run(struct task *t)
 void loop_call(struct loop *lp, void (*f)(void *arg), void *arg)
 {
     struct loop_call call = { .task.cb = call_run, .f = f, .arg = arg };
-    KCHECK(!loop_is_mine(lp));
     latch_init(&call.done, loop_world(lp)->exec);
     loop_post(lp, &call.task);
     latch_wait(&call.done);

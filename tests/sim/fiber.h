@@ -33,7 +33,7 @@ void fibers_init(struct fibers *fs, struct sim *s, struct rnd rnd);
 void fibers_drop(struct fibers *fs);
 void fibers_print(const struct fibers *fs); /* who waits for what: for reports */
 
-/* Begins soon. name: a literal. Then it is the caller's until fiber_join or fiber_detach. */
+/* Begins soon. name: at most 15 bytes. Then it is the caller's until fiber_join or fiber_detach. */
 struct fiber *fiber_start(struct fibers *fs, void (*main)(void *arg), void *arg, const char *name);
 void fiber_join(struct fiber *f); /* waits for its end, and frees it */
 void fiber_detach(struct fiber *f); /* it frees itself */
