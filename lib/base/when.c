@@ -185,13 +185,24 @@ const char *when_parse(const char *text, struct when *ret)
 
 /* ---- what a time is ---- */
 
+/* How far the wall's clock is ahead of UTC then, in ms. */
+static int64_t ahead_ms(int64_t ms)
+{
+    time_t s = (time_t)(ms / 1000);
+    struct tm tm;
+    localtime_r(&s, &tm);
+    return tm.tm_gmtoff * 1000LL;
+}
+
+/*
+ * An hour that the wall's clock shows twice, when it is put back, is the first of the two; one that it leaves out counts as if it
+ * had not been put forward yet. mktime() is not asked: its answer for these depends on what it was asked before.
+ */
 static int64_t local_ms(int64_t as_if_utc_ms)
 {
-    time_t s = (time_t)(as_if_utc_ms / 1000);
-    struct tm tm;
-    gmtime_r(&s, &tm);
-    tm.tm_isdst = -1;
-    return (int64_t)mktime(&tm) * 1000 + as_if_utc_ms % 1000;
+    int64_t before = ahead_ms(as_if_utc_ms - DAY_MS), after = ahead_ms(as_if_utc_ms + DAY_MS);
+    bool is_after = ahead_ms(as_if_utc_ms - before) != before && ahead_ms(as_if_utc_ms - after) == after;
+    return as_if_utc_ms - (is_after ? after : before);
 }
 
 /* Midnight of the day that it is now, as if the calendar showed UTC. */
@@ -206,6 +217,7 @@ static int64_t today_ms(int64_t now_ms)
 
 int64_t when_ms(struct when w, int64_t now_ms)
 {
+    tzset(); /* localtime_r() would not see that the machine's zone has changed */
     switch (w.kind) {
     case WHEN_AGO:
         return now_ms - w.ms;
@@ -223,9 +235,9 @@ bool time_parse(const char *text, int64_t now_ms, int64_t *ret_ms)
 {
     struct when w;
     const char *end = when_parse(text, &w);
-    if (end == NULL || *end != '\0' || when_ms(w, now_ms) < 0)
+    if (end == NULL || *end != '\0')
         return false;
-    *ret_ms = when_ms(w, now_ms);
+    *ret_ms = MAX(when_ms(w, now_ms), 0);
     return true;
 }
 

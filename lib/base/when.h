@@ -9,8 +9,8 @@
  *   2026-01-02T03:04:05.678+01:00   RFC 3339; the zone may be Z, and 'T' a space
  *
  * What names no zone is local time, as `date`, `ls -l` and journalctl have it: 10:00, a day, a day and time without a zone.
- * Local is what TZ and /etc/localtime say to the program that reads it, klogfs for names of a mount. Pure but for that; when
- * "now" is, is said by who asks.
+ * Local is what TZ and /etc/localtime say to the program that reads it, klogfs for names of a mount. Of an hour that comes twice
+ * the first is meant. Pure but for that; when "now" is, is said by who asks.
  */
 #ifndef KLOG_BASE_WHEN_H
 #define KLOG_BASE_WHEN_H
@@ -35,7 +35,7 @@ const char *when_parse(const char *text, struct when *ret);
 /* In ms since 1970; below 0: before it. */
 int64_t when_ms(struct when w, int64_t now_ms);
 
-/* A whole text that is a time, at 1970 or later. */
+/* A whole text that is a time; before 1970 is 0, as on the mount: below are names of ends. */
 bool time_parse(const char *text, int64_t now_ms, int64_t *ret_ms);
 /* How long: "90s", "30m", "1h", "2d", "500ms", or as in ISO 8601: "P2D", "PT1H30M", "P1DT12H". */
 bool duration_parse(const char *text, int64_t *ret_ms);

@@ -45,7 +45,8 @@ static void times_are_read_as_people_write_them(void **state)
         { "", -1 },
         { "-1", -1 },
         { "-1w", -1 },
-        { "-99999999999d", -1 },
+        { "-99999999999d", 0 },
+        { "-999999999999d", -1 },
         { "yesterday", -1 },
         { "2026-01-02T03", -1 },
         { "2026-02-29", -1 },
@@ -55,7 +56,7 @@ static void times_are_read_as_people_write_them(void **state)
         { "03:00:", -1 },
         { "2026-1-2", -1 },
         { "2026-01-02T03:04:05.", -1 },
-        { "1969-12-31", -1 },
+        { "1969-12-31", 0 },
         { "99999999999999999999", -1 },
     };
 
@@ -108,6 +109,39 @@ static void today_counts_the_hours_that_the_clock_shows(void **state)
     zone(BERLIN);
     assert_true(time_parse("10:00", 1774800000000, &ms)); /* 2026-03-29T16:00:00Z */
     assert_int_equal(ms, 1774771200000);                  /* 2026-03-29T08:00:00Z */
+    zone("UTC");
+}
+
+/* Twice on 2026-10-25 it is 02:30 there, and on 2026-03-29 never: the first of the two, and as if the clock had not been put
+ * forward yet, whatever was asked before. */
+static void an_hour_that_comes_twice_is_the_first(void **state)
+{
+    static const char *const asked_before[] = { "2026-12-01", "2026-07-01", "2026-12-01" };
+
+    (void)state;
+    zone(BERLIN);
+    for (size_t i = 0; i < ARRAY_LEN(asked_before); i++) {
+        int64_t ms = -1;
+        assert_true(time_parse(asked_before[i], 0, &ms));
+        assert_true(time_parse("2026-10-25T02:30:00", 0, &ms));
+        assert_int_equal(ms, 1792888200000); /* 00:30Z */
+        assert_true(time_parse("2026-10-25T03:00:00.250", 0, &ms));
+        assert_int_equal(ms, 1792893600250); /* 02:00Z */
+        assert_true(time_parse("2026-10-25T01:59:59", 0, &ms));
+        assert_int_equal(ms, 1792886399000); /* 23:59:59Z */
+        assert_true(time_parse("2026-03-29T02:30:00", 0, &ms));
+        assert_int_equal(ms, 1774747800000); /* 01:30Z, 03:30 there */
+        assert_true(time_parse("2026-03-29T01:59:59", 0, &ms));
+        assert_int_equal(ms, 1774745999000); /* 00:59:59Z */
+        assert_true(time_parse("2026-03-29T03:00:00", 0, &ms));
+        assert_int_equal(ms, 1774746000000); /* 01:00Z */
+    }
+    zone("XXX+10YYY-14,M3.5.0,M10.5.0"); /* a whole day is left out */
+    int64_t ms = -1;
+    assert_true(time_parse("2026-03-29T01:00:00", 0, &ms));
+    assert_int_equal(ms, 1774782000000); /* 11:00Z */
+    assert_true(time_parse("2026-03-30T02:00:00", 0, &ms));
+    assert_int_equal(ms, 1774785600000); /* 12:00Z */
     zone("UTC");
 }
 
@@ -179,6 +213,7 @@ int main(void)
         cmocka_unit_test(times_are_read_as_people_write_them),
         cmocka_unit_test(what_names_no_zone_is_local_time),
         cmocka_unit_test(today_counts_the_hours_that_the_clock_shows),
+        cmocka_unit_test(an_hour_that_comes_twice_is_the_first),
         cmocka_unit_test(a_time_ends_before_what_a_range_goes_on_with),
         cmocka_unit_test(durations_are_read_as_people_and_iso_write_them),
     };
