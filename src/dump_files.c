@@ -252,10 +252,8 @@ int dump_start(const struct dump *d)
 
     if (!offline_read(d->args, d->path, &b))
         return CLI_FAILED;
-    if (start_is_bare(slice_of(b.p, b.n))) /* earlier versions said it by the name alone */
+    if (!start_decode(slice_of(b.p, b.n), &m)) /* its name is enough */
         return object_print(d, json_pack("{s:I}", "start_offset", (json_int_t)d->base));
-    if (!start_decode(slice_of(b.p, b.n), &m) || m.offset != d->base)
-        return not_whole(d, "start mark");
     return object_print(d, json_pack("{s:I, s:I}", "start_offset", (json_int_t)m.offset, "identity", (json_int_t)m.identity));
 }
 

@@ -190,7 +190,7 @@ static void mark_end_check(struct verify *v, const char *dir, const struct flush
 
 /* Calls check for each file of this suffix, rising; end: of the log. */
 static void each_named(struct verify *v, const char *dir, const char *suffix, int64_t end,
-                       void (*check)(struct verify *v, const char *path, int64_t offset, int64_t end, void *arg), void *arg)
+                       void (*check)(struct verify *v, const char *path, int64_t offset, int64_t end))
 {
     struct offsets found;
 
@@ -198,19 +198,18 @@ static void each_named(struct verify *v, const char *dir, const char *suffix, in
         return;
     for (size_t i = 0; i < found.n; i++) {
         CLEANUP(freep) char *path = xasprintf("%s/%020" PRId64 "%s", dir, found.v[i], suffix);
-        check(v, path, found.v[i], end, arg);
+        check(v, path, found.v[i], end);
     }
     free(found.v);
 }
 
-static void snapshot_check(struct verify *v, const char *path, int64_t of, int64_t end, void *arg)
+static void snapshot_check(struct verify *v, const char *path, int64_t of, int64_t end)
 {
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     struct producers ps = { 0 };
     int64_t offset;
     uint32_t identity;
 
-    (void)arg;
     if (small_read(v, path, &b) != 1)
         return;
     if (!producers_decode(slice_of(b.p, b.n), &ps, &offset, &identity))
@@ -295,30 +294,20 @@ static uint32_t identity_of(const char *dir, const struct uuid *topic_id)
                : partition_identity(topic_id, (int32_t)number);
 }
 
-/* NULL: it is what a start would believe. */
-static const char *start_problem(const struct verify *v, const char *path, int64_t offset, bool sealed, bool *ret_bare)
+static bool start_is_anothers(const struct verify *v, const char *path, int64_t offset)
 {
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     struct start_mark m;
-    int rc = fs_read_file(AT_FDCWD, path, START_BYTES, &b);
 
-    *ret_bare = rc == 0 && start_is_bare(slice_of(b.p, b.n));
-    if (*ret_bare)
-        return sealed ? "it does not say whose it is, and another one does" : NULL;
-    if (rc < 0 || !start_decode(slice_of(b.p, b.n), &m) || m.offset != offset)
-        return "it is damaged";
-    return is_anothers(v, m.identity) ? "it is another partition's" : NULL;
+    return fs_read_file(AT_FDCWD, path, START_BYTES, &b) == 0 && start_decode(slice_of(b.p, b.n), &m) &&
+           (is_anothers(v, m.identity) || m.offset != offset);
 }
 
-/* A start that finds one behind the log's end takes it for damage. sealed: a smaller one says whose it is. */
-static void start_check(struct verify *v, const char *path, int64_t start, int64_t end, void *sealed_)
+/* A start that finds one behind the log's end takes it for damage. */
+static void start_check(struct verify *v, const char *path, int64_t start, int64_t end)
 {
-    bool *sealed = sealed_, bare;
-    const char *problem = start_problem(v, path, start, *sealed, &bare);
-
-    *sealed |= problem == NULL && !bare;
-    if (problem != NULL)
-        verify_report(v, FINDING_ERROR, path, -1, "%s", problem);
+    if (start_is_anothers(v, path, start))
+        verify_report(v, FINDING_ERROR, path, -1, "it is another partition's");
     else if (start > end)
         verify_report(v, FINDING_ERROR, path, -1, "the log ends before it, at %" PRId64, end);
 }
@@ -368,8 +357,8 @@ void verify_partition(struct verify *v, struct verify_dir *d)
     int64_t end = segments_check(v, dir, &logs, &epochs);
     checkpoint_check(v, dir, logs.v[0], end);
     mark_end_check(v, dir, &mark, end);
-    each_named(v, dir, ".producers", end, snapshot_check, NULL);
-    each_named(v, dir, START_SUFFIX, end, start_check, &(bool){ false });
+    each_named(v, dir, ".producers", end, snapshot_check);
+    each_named(v, dir, START_SUFFIX, end, start_check);
     orphans_check(v, dir, &logs);
     d->end_offset = end;
     d->epoch = epochs_latest(&epochs);

@@ -312,9 +312,13 @@ int plog_mark_start(struct plog *l, int64_t offset)
         return 0;
     start_encode(p, &m);
     segment_path(path, sizeof path, l->name, offset, START_SUFFIX);
-    int rc = io_replace_file(l->io, l->dirfd, l->name, path, p, sizeof p);
+    int rc = io_write_unsynced(l->io, l->dirfd, path, p, sizeof p);
     if (datadir_spend_reserve(l->dd, rc))
-        rc = io_replace_file(l->io, l->dirfd, l->name, path, p, sizeof p);
+        rc = io_write_unsynced(l->io, l->dirfd, path, p, sizeof p);
+    if (rc < 0)
+        l->io->unlinkat(l->io, l->dirfd, path, 0);
+    else
+        rc = io_sync_dir(l->io, l->dirfd, l->name); /* its name is enough: start_decode() */
     if (rc < 0)
         return plog_disk_error(l, rc, l->name);
     if (l->start_marker >= 0) {

@@ -72,13 +72,11 @@ static int load_checkpoint(struct recovery *r)
     return rc == -ENOENT || rc == -EFBIG ? 0 : rc;
 }
 
-/* Which NNN.start is this log's: the greatest that says so; where none does, the greatest that says nothing, as earlier
- * versions made them. */
+/* The greatest NNN.start that does not say that it is another partition's. */
 static int load_start(struct recovery *r)
 {
     CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
     struct plog *l = r->l;
-    int64_t bare = -1;
 
     for (int i = 0; i < r->ls.n_starts; i++) {
         int64_t offset = r->ls.starts[i];
@@ -89,20 +87,11 @@ static int load_start(struct recovery *r)
         int rc = io_read_file(l->io, l->dirfd, path, START_BYTES, &b);
         if (rc < 0 && rc != -EFBIG)
             return rc;
-        struct slice s = slice_of(b.p, b.n);
-        if (rc == 0 && start_is_bare(s))
-            bare = offset;
-        else if (rc < 0 || !start_decode(s, &m) || m.offset != offset)
-            recovery_note(r, "%020" PRId64 START_SUFFIX " is damaged and counts for nothing", offset);
-        else if (m.identity != l->identity)
+        if (rc == 0 && start_decode(slice_of(b.p, b.n), &m) && (m.identity != l->identity || m.offset != offset))
             recovery_note(r, "%020" PRId64 START_SUFFIX " is another partition's and counts for nothing", offset);
         else
             l->start_marker = offset;
     }
-    if (l->start_marker >= 0 && bare > l->start_marker)
-        recovery_note(r, "%020" PRId64 START_SUFFIX " does not say whose it is, and another one does: it counts for nothing", bare);
-    else if (l->start_marker < 0)
-        l->start_marker = bare;
     return 0;
 }
 

@@ -17,13 +17,9 @@ struct start_mark {
     uint32_t identity;
 };
 
-/* Earlier versions made it empty: its name was all that it said. */
-static inline bool start_is_bare(struct slice s)
-{
-    return s.n == 0;
-}
-
 void start_encode(uint8_t ret[START_BYTES], const struct start_mark *m);
+/* False: its name is all that it says. Earlier versions made it empty; and its bytes, which are not waited for, may not be on
+ * the disk after a power cut. */
 bool start_decode(struct slice s, struct start_mark *ret);
 
 #endif

@@ -52,11 +52,14 @@ back
 : >"$D/aa-0/00000000000000000200.start"
 says "a start beyond the end" 1 '200.start: the log ends before it, at 100'
 back
-printf 'klogstrt whose is this?' >"$D/aa-0/00000000000000000050.start"
-says "a damaged start" 1 '050.start: it is damaged'
+"$PY" -c "
+from kwire import crc32c, i32, i64
+b = i64(50) + i32(4711) + i32(0)
+open('$D/aa-0/00000000000000000050.start', 'wb').write(b'klogstrt' + i32(1) + crc32c(b).to_bytes(4, 'big') + b)"
+says "another partition's start" 1 "050.start: it is another partition's"
 klogd_start
-has "what the log says of it" '050.start is damaged and counts for nothing' "$(cat "$KLOGD_LOG")"
-consume aa | cmp - <(seq 100) || fail "records beside a damaged start"
+has "what the log says of it" "050.start is another partition's and counts for nothing" "$(cat "$KLOGD_LOG")"
+consume aa | cmp - <(seq 100) || fail "records beside another partition's start"
 klogd_stop
 back
 sed -i /directory.id/d "$D/meta.properties"

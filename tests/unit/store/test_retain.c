@@ -145,12 +145,11 @@ static void a_start_is_believed_when_it_says_whose_it_is(void **state)
     shut(f, true);
     put_start(f, 30, 4711);
     has_start(f, 13, "00000000000000000030.start is another partition's and counts for nothing");
-    file_poke(f, "00000000000000000030.start", 16, "x", 1);
-    has_start(f, 13, "00000000000000000030.start is damaged and counts for nothing");
-    file_cut(f, "00000000000000000030.start", 0);
-    has_start(f, 13, "00000000000000000030.start does not say whose it is, and another one does");
     file_remove(f, "00000000000000000030.start");
     file_cut(f, "00000000000000000013.start", 0); /* as earlier versions made them */
+    file_remove(f, CHECKPOINT_FILE);
+    has_start(f, 13, NULL);
+    file_poke(f, "00000000000000000013.start", 10, "x", 1); /* and as a power cut may leave them */
     file_remove(f, CHECKPOINT_FILE);
     has_start(f, 13, NULL);
     put_start(f, 14, 0);
