@@ -146,7 +146,7 @@ static void stripe_open(struct job *j)
         if (id < n_old)
             partition_follow(sp, before, id);
         else if (hosted_here(s, st))
-            new[n_new++] = (struct partition_new){ .id = id, .st = st, .was_here = had_log(s, st) };
+            new[n_new++] = (struct partition_new){ .id = id, .st = st, .at_start = s->at_start, .was_here = had_log(s, st) };
     }
     if (n_new > 0)
         note_rc(sp, partitions_add(s->cluster->deps.partitions, s->name, &s->load.id, s->load.config, new, n_new));

@@ -141,10 +141,12 @@ struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid 
 #define TOPIC_NAME_MAX 249
 bool partitions_topic_name(struct partitions *ps, const struct uuid *id, char ret[TOPIC_NAME_MAX + 1]);
 /* Opens or creates logs of a topic, which then join the registry. Blocks: on a worker. One that cannot be opened joins as
- * damaged; the first -errno is returned. was_here: it had a log before, so that a missing one is a loss. */
+ * damaged; the first -errno is returned. at_start: it may have a log, so that one that is not found may be in a log directory
+ * that has failed; was_here: it had one before, so that a missing one is a loss. */
 struct partition_new {
     int32_t id;
     const struct partition_state *st;
+    bool at_start;
     bool was_here;
 };
 int partitions_add(struct partitions *ps, const char *topic, const struct uuid *topic_id, struct topic_config *cfg,

@@ -310,8 +310,16 @@ static int discard_old_log(struct partition *pt, const struct uuid *found)
     return plog_remove(take(&pt->log));
 }
 
-/* What is unusual about the directory that was found, or was not. `was_here`: the partition had one before. */
-static int judge_search(struct partition *pt, const struct dir_search *s, bool was_here)
+static bool a_dir_has_failed(const struct logdirs *ld)
+{
+    for (int i = 0; i < logdirs_count(ld); i++)
+        if (datadir_failed(logdirs_at(ld, i)))
+            return true;
+    return false;
+}
+
+/* What is unusual about the directory that was found, or was not. */
+static int judge_search(struct partition *pt, const struct dir_search *s, const struct partition_new *new)
 {
     const char *path = s->dir < 0 ? "" : datadir_path(logdirs_at(pt->deps->dirs, s->dir));
 
@@ -320,7 +328,13 @@ static int judge_search(struct partition *pt, const struct dir_search *s, bool w
                   pt->topic, pt->id, s->n_same, path);
         return -EEXIST;
     }
-    if (s->dir < 0 && was_here)
+    if (s->dir < 0 && new->at_start && a_dir_has_failed(pt->deps->dirs)) {
+        log_error("%s-%d: its directory is in none of the log directories that work; it may be in the one that has failed, "
+                  "and is not begun anew",
+                  pt->topic, pt->id);
+        return -EIO;
+    }
+    if (s->dir < 0 && new->was_here)
         log_error("%s-%d: its directory is in none of the log directories: its records are lost, and it begins anew "
                   "at offset 0",
                   pt->topic, pt->id);
@@ -332,13 +346,13 @@ static int judge_search(struct partition *pt, const struct dir_search *s, bool w
     return 0;
 }
 
-static int open_log(struct partition *pt, bool was_here, bool sync_later)
+static int open_log(struct partition *pt, const struct partition_new *new, bool sync_later)
 {
     struct dir_search s;
     pt->dir = -1;
     int rc = dir_search(pt, &s);
     if (rc == 0)
-        rc = judge_search(pt, &s, was_here);
+        rc = judge_search(pt, &s, new);
     if (rc < 0)
         return rc;
     pt->dir = s.dir >= 0 ? s.dir : dir_emptiest(pt->registry);
@@ -430,7 +444,7 @@ int partitions_add(struct partitions *ps, const char *topic, const struct uuid *
 
     for (size_t i = 0; i < n; i++) {
         fresh[i] = partition_make(ps, topic, new[i].id, topic_id, cfg);
-        int rc = open_log(fresh[i], new[i].was_here, n >= SYNC_TOGETHER_MIN);
+        int rc = open_log(fresh[i], &new[i], n >= SYNC_TOGETHER_MIN);
         if (rc < 0)
             log_error("%s-%d: cannot open the log: %s; the partition is not served", topic, new[i].id, strerror(-rc));
         first = first == 0 ? rc : first;

@@ -2,6 +2,8 @@
 /* Disks that fail or fill up under a running broker (S2, S8). The disk is a table of functions here. */
 #include "rig.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,11 +158,85 @@ static void the_last_directory_takes_the_process_with_it(void **state)
     rig_remove(&g);
 }
 
+/* ---- a directory that fails while logs are opened ---- */
+static atomic_bool second_fails;
+
+static int second_dir_fdatasync(const struct store_io *io, int fd)
+{
+    char link[64], path[PATH_MAX];
+    (void)io;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n < 0 ? 0 : n] = '\0';
+    if (atomic_load(&second_fails) && strstr(path, "/data1/t-") != NULL)
+        return -EIO;
+    return store_io_real.fdatasync(&store_io_real, fd);
+}
+
+static int partitions_in(const struct rig *g, int dir)
+{
+    char path[300];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/data%d", g->dir, dir);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        n += strncmp(e->d_name, "t-", 2) == 0;
+    closedir(d);
+    return n;
+}
+
+static void a_log_of_a_directory_that_fails_at_the_start_is_not_begun_anew_in_another(void **state)
+{
+    (void)state;
+    struct rig g = { 0 };
+    struct arena a;
+    struct bytebuf batch = { 0 };
+    struct store_io io = store_io_real;
+    char path[300];
+
+    arena_init(&a);
+    io.fdatasync = second_dir_fdatasync;
+    make_batch(&batch, "v", 3, clock_wall_ms());
+    rig_start_on(&g, &io, 2, NULL);
+    rig_create_topic(&g, "t", 8, NULL);
+    int fd = peer_open(&g);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(produce_to(fd, i, &batch, &a)->error_code, 0);
+    close(fd);
+    assert_true(rig_stop(&g));
+    assert_int_equal(partitions_in(&g, 0), 4);
+    snprintf(path, sizeof path, "%s/data1/clean-shutdown", g.dir); /* as after a kill: logs are scanned, and what is there synced */
+    assert_int_equal(unlink(path), 0);
+    for (int i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "%s/data1/t-%d/partition.checkpoint", g.dir, i);
+        unlink(path);
+    }
+
+    atomic_store(&second_fails, true);
+    rig_start_in(&g, &io, 2, NULL);
+    fd = peer_open(&g);
+    int served = 0;
+    for (int i = 0; i < 8; i++) {
+        const struct produce_response_partition_responses *pr = produce_to(fd, i, &batch, &a);
+        served += pr->error_code == 0;
+        assert_true(pr->error_code == KERR_KAFKA_STORAGE_ERROR || pr->base_offset == 3);
+    }
+    assert_int_equal(served, 4);
+    assert_int_equal(partitions_in(&g, 0), 4);
+    close(fd);
+    assert_false(rig_stop(&g));
+    rig_remove(&g);
+    bytebuf_done(&batch);
+    arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_sync_takes_its_directory_offline_and_no_other),
         cmocka_unit_test(a_full_disk_refuses_records_until_there_is_room),
+        cmocka_unit_test(a_log_of_a_directory_that_fails_at_the_start_is_not_begun_anew_in_another),
         cmocka_unit_test(the_last_directory_takes_the_process_with_it),
     };
     return RUN(tests);
