@@ -84,7 +84,8 @@ static void ask_grow(struct admin *ad)
                                                       .count = MIN(t->n_partitions + 1, TRUTH_PARTITIONS),
                                                       .n_assignments = -1 };
     struct create_partitions_request q = { .topics = &topic, .n_topics = 1, .timeout_ms = 15000 };
-    client_ask(c, &wire_create_partitions_request, 3, &q);
+    struct asked *asked = client_ask(c, &wire_create_partitions_request, 3, &q);
+    asked->a = topic.count;
 }
 
 /* By name, which may be another topic's by the time: only where nobody deletes any. */
@@ -196,10 +197,9 @@ static void answered(struct client *c, struct asked *q, void *answer, struct are
         return;
     case API_CREATE_PARTITIONS: {
         const struct create_partitions_response *rsp = answer;
-        struct truth_topic *t = &client_truth(c)->topics[ad->topic];
         play_mark_error(c->play, q->api, rsp->results[0].error_code);
         if (rsp->results[0].error_code == 0)
-            t->n_partitions = MIN(t->n_partitions + 1, TRUTH_PARTITIONS);
+            truth_topic_grown(client_truth(c), ad->topic, (int)q->a);
         return;
     }
     case API_DELETE_RECORDS: {

@@ -15,7 +15,7 @@ enum { IN_FLIGHT_MAX = 5, RETRY_MS = 100 };
 
 struct pending {
     int32_t batch;
-    bool is_asked;
+    bool is_asked, again; /* sent more than once: an error says nothing of the first time */
 };
 
 struct producer {
@@ -108,7 +108,7 @@ static void send_new(struct producer *p)
     if (p->acks == 0)
         truth_unknown(t, b);
     else
-        p->pending[p->n_pending++] = (struct pending){ spec.batch, true };
+        p->pending[p->n_pending++] = (struct pending){ .batch = spec.batch, .is_asked = true };
     ask_produce(p, b);
 }
 
@@ -170,7 +170,7 @@ static void send_again(struct producer *p)
     struct truth *t = client_truth(&p->c);
     p->again = false;
     for (int i = 0; i < p->n_pending; i++) {
-        p->pending[i].is_asked = true;
+        p->pending[i].is_asked = p->pending[i].again = true;
         ask_produce(p, truth_batch(t, p->c.number, p->pending[i].batch));
     }
 }
@@ -276,7 +276,10 @@ static void refused(struct producer *p, int i, int16_t err)
         return;
     }
     if (err == KERR_RECORD_LIST_TOO_LARGE || err == KERR_MESSAGE_TOO_LARGE) {
-        truth_refused(t, b);
+        if (p->pending[i].again)
+            truth_unknown(t, b);
+        else
+            truth_refused(t, b);
         pending_take(p, i);
         p->records_max = 1;
         p->value_max = MIN(p->value_max, 300);

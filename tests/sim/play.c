@@ -21,6 +21,7 @@ enum {
     STOP_S = 60,        /* a stop */
     RESTART_SOON_MS = 100,
     SEED_FULL_CAPACITY = 64 << 20,
+    NEVER_SEEN_MAX = 100000, /* records on a disk that nobody has read */
 };
 
 /* ---- the swarm ---- */
@@ -335,7 +336,7 @@ struct reading {
     struct play *play;
     int topic, partition;
     int64_t first, next;
-    bool *there; /* by offset, below the truth's end */
+    bool *there; /* by offset */
     int64_t n_there;
 };
 
@@ -368,7 +369,7 @@ static void check_compacted(const struct reading *r)
     const struct truth_partition *part = &t->parts[r->partition];
     int64_t newest[64];
     memset(newest, 0xff, sizeof newest);
-    for (int64_t o = part->start_asked; o < r->n_there; o++)
+    for (int64_t o = part->start_asked; o < part->n; o++)
         if (part->at[o].client >= 0 && part->at[o].key >= 0)
             newest[part->at[o].key % 64] = o;
     for (int k = 0; k < 64; k++)
@@ -381,12 +382,12 @@ static void check_partition(struct play *p, int topic, int partition)
 {
     const struct truth_topic *t = &p->truth.topics[topic];
     const struct truth_partition *part = &t->parts[partition];
-    struct reading r = { .play = p, .topic = topic, .partition = partition, .first = -1, .n_there = part->n };
+    struct reading r = { .play = p, .topic = topic, .partition = partition, .first = -1, .n_there = part->n + NEVER_SEEN_MAX };
     char dir[128];
     int64_t at = 0;
     if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, false, dir, sizeof dir))
         sim_fail(p->sim, "C1", "%s-%d is not on the disk", t->name, partition);
-    r.there = xcalloc((size_t)part->n + 1, sizeof *r.there);
+    r.there = xcalloc((size_t)r.n_there, sizeof *r.there);
     const char *wrong = diskread_log(p->disk, dir, false, 0, take_batch, &r, &at);
     if (wrong != NULL)
         sim_fail(p->sim, "C1", "%s/%020" PRId64 ".log: behind offset %" PRId64 ": %s", dir, at, r.next, wrong);
@@ -503,6 +504,7 @@ static const char *const never[] = {
     "contradicts what was read before",
     "it was closed with",
     "does not hold what was written there",
+    "its partitions are offline until klogd is started anew",
 };
 
 static void on_line(void *arg, enum log_level level, const char *line)

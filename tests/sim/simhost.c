@@ -2,6 +2,7 @@
 /* A machine and its process; see simhost.h. */
 #include "tests/sim/simhost.h"
 
+#include "lib/base/attr.h"
 #include "lib/base/check.h"
 
 static struct simhost *of_process(struct sim_process *p)
@@ -85,6 +86,16 @@ static void at_net_call(void *arg, const char *what)
 }
 
 /* ---- lives ---- */
+/* Mostly what tears files, since that is where recovery has to judge. */
+static enum simdisk_cut draw_cut(struct simhost *h)
+{
+    static const enum simdisk_cut cuts[] = { SIMDISK_CUT_NONE,    SIMDISK_CUT_ALL,     SIMDISK_CUT_FILES,   SIMDISK_CUT_IN_ORDER,
+                                             SIMDISK_CUT_IN_ORDER, SIMDISK_CUT_PAGES,   SIMDISK_CUT_PAGES,   SIMDISK_CUT_SECTORS,
+                                             SIMDISK_CUT_SECTORS,  SIMDISK_CUT_SECTORS };
+    struct rnd r = rnd_of(sim_seed(h->sim), RND_CUT, (uint64_t)h->process.life);
+    return cuts[rnd_below(&r, ARRAY_LEN(cuts))];
+}
+
 static void on_process_ended(struct sim_process *p)
 {
     struct simhost *h = of_process(p);
@@ -93,7 +104,7 @@ static void on_process_ended(struct sim_process *p)
     simdisk_stop(h->disk);
     simnic_ended(&h->nic, power);
     if (power)
-        simdisk_power_cut_any(h->disk);
+        simdisk_power_cut(h->disk, draw_cut(h));
     else
         simdisk_kill(h->disk);
     sim_note(h->sim, "host ended", p->host, h->how, h->die_status);

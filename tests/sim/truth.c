@@ -81,10 +81,18 @@ static int topic_add(struct truth *t, const char *name, const struct uuid *id)
     return t->n_topics++;
 }
 
+void truth_topic_grown(struct truth *t, int i, int n_partitions)
+{
+    struct truth_topic *topic = &t->topics[i];
+    if (n_partitions <= topic->n_partitions)
+        return;
+    topic->n_partitions = MIN(n_partitions, TRUTH_PARTITIONS);
+    topic->grown_ns = sim_now(t->sim);
+}
+
 int truth_topic_shown(struct truth *t, const char *name, const struct uuid *id, int n_partitions, int64_t asked_ns)
 {
     int i = truth_topic_by_id(t, id);
-    (void)asked_ns;
     if (i < 0) {
         for (int k = 0; k < t->n_topics; k++)
             if (strcmp(t->topics[k].name, name) == 0 && !t->topics[k].delete_asked)
@@ -98,12 +106,12 @@ int truth_topic_shown(struct truth *t, const char *name, const struct uuid *id, 
         sim_fail(t->sim, "T1", "topic %s is now called %s", topic->name, name);
     if (topic->is_deleted)
         sim_fail(t->sim, "T1", "topic %s was deleted and is there again", name);
-    if (topic->is_known && n_partitions < topic->n_partitions)
+    if (topic->is_known && n_partitions < topic->n_partitions && asked_ns > topic->grown_ns)
         sim_fail(t->sim, "T1", "topic %s has %d partitions; it had %d", name, n_partitions, topic->n_partitions);
     if (!topic->is_known)
         topic->known_ns = sim_now(t->sim);
     topic->is_known = true;
-    topic->n_partitions = MIN(MAX(topic->n_partitions, n_partitions), TRUTH_PARTITIONS);
+    truth_topic_grown(t, i, n_partitions);
     return i;
 }
 

@@ -54,7 +54,7 @@ struct truth_topic {
     bool is_known;           /* the broker has shown it, or said that it was made */
     bool delete_asked;       /* it may be gone */
     bool is_deleted;         /* it is gone */
-    int64_t known_ns, deleted_ns; /* since when that is so */
+    int64_t known_ns, deleted_ns, grown_ns; /* since when that is so */
     bool compacts;           /* records may go */
     bool retains;            /* its start may move by itself */
     bool is_lazy;            /* flush.policy is not commit: a power cut may take what was acknowledged */
@@ -116,6 +116,7 @@ int truth_topic_live(const struct truth *t, const char *name);       /* the newe
 /* The broker shows a topic, or says that it was made. asked_ns: when the question was sent. */
 void truth_topic_asked(struct truth *t, const char *name, bool compacts, bool retains, bool is_lazy);
 int truth_topic_shown(struct truth *t, const char *name, const struct uuid *id, int n_partitions, int64_t asked_ns);
+void truth_topic_grown(struct truth *t, int topic, int n_partitions);
 /* It shows all topics, and this is not among them. */
 void truth_topic_missing(struct truth *t, int topic, int64_t asked_ns);
 void truth_topic_deleted(struct truth *t, int topic);
