@@ -90,27 +90,30 @@ static bool read_batch(struct simdisk *d, const char *path, int64_t offset, stru
     return false;
 }
 
+static bool read_from(struct simdisk *d, const char *dir, int64_t segment, int64_t offset, struct diskread_hint *hint,
+                      struct bytebuf *ret)
+{
+    struct diskread_hint front = { .segment = segment, .offset = segment };
+    char path[512];
+    snprintf(path, sizeof path, "%s/%020" PRId64 ".log", dir, segment);
+    bool is_near = hint->segment == segment && hint->offset <= offset;
+    if (is_near && read_batch(d, path, offset, hint, ret))
+        return true;
+    *hint = front; /* another file, or it was written anew */
+    return read_batch(d, path, offset, hint, ret);
+}
+
 bool diskread_batch(struct simdisk *d, const char *dir, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret)
 {
     size_t n;
     int64_t *all = numbers(d, dir, true, ".log", &n);
-    char path[512];
-    while (n > 0 && all[n - 1] > offset)
-        n--;
-    if (n == 0) {
-        free(all);
-        return false;
-    }
-    struct diskread_hint front = { .segment = all[n - 1], .offset = all[n - 1] };
+    bool found = false;
+    /* A segment that was begun and taken back, for want of descriptors, may still be there. */
+    for (int tries = 0; n > 0 && tries < 3 && !found; n--)
+        if (all[n - 1] <= offset && ++tries > 0)
+            found = read_from(d, dir, all[n - 1], offset, hint, ret);
     free(all);
-    bool is_near = hint->segment == front.segment && hint->offset <= offset;
-    if (!is_near)
-        *hint = front;
-    snprintf(path, sizeof path, "%s/%020" PRId64 ".log", dir, front.segment);
-    if (read_batch(d, path, offset, hint, ret))
-        return true;
-    *hint = front; /* the file was written anew */
-    return is_near && read_batch(d, path, offset, hint, ret);
+    return found;
 }
 
 static bool is_zero(const uint8_t *p, size_t n)
@@ -161,7 +164,7 @@ const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64
         size = simdisk_peek(d, path, durable, p, (size_t)MAX(size, 0), 0);
         wrong = size < 0 ? "it cannot be read" : read_segment(p, (size_t)size, batch, arg, &next, &stop);
         free(p);
-        if (wrong == NULL && !stop && i + 1 < n && next != all[i + 1] && next > all[i])
+        if (wrong == NULL && !stop && i + 1 < n && next != all[i + 1])
             wrong = "the next file does not begin where it ends";
     }
     free(all);
