@@ -288,7 +288,8 @@ static int open_log_of(struct partition *pt, const struct uuid *topic_id, bool s
     return rc;
 }
 
-/* The directory belongs to an earlier topic of this name. Only the note of its deletion proves that it may go. */
+/* The directory belongs to an earlier topic of this name. It may go where a note of that one's deletion is there, or where it
+ * never held a record: on a full disk a topic is taken back and its directory stays. */
 static int discard_old_log(struct partition *pt, const struct uuid *found)
 {
     const char *path = datadir_path(dir_of(pt));
@@ -296,7 +297,8 @@ static int discard_old_log(struct partition *pt, const struct uuid *found)
 
     uuid_text(found, theirs);
     uuid_text(&pt->topic_id, ours);
-    if (!pt->deps->was_deleted(pt->deps->arg, found)) {
+    bool unwritten = datadir_is_unwritten(dir_of(pt), pt->topic, pt->id);
+    if (!unwritten && !pt->deps->was_deleted(pt->deps->arg, found)) {
         log_error("%s/%s-%d belongs to another topic, its partition.metadata says (id %s); the registers know %s by "
                   "the id %s; it is left untouched: move it away, or put the right partition.metadata in",
                   path, pt->topic, pt->id, theirs, pt->topic, ours);
@@ -305,8 +307,12 @@ static int discard_old_log(struct partition *pt, const struct uuid *found)
     int rc = open_log_of(pt, found, false);
     if (rc < 0)
         return rc;
-    log_warn("%s: its directory belonged to a deleted topic of the same name; deleting that one's records",
-             plog_name(pt->log));
+    if (unwritten)
+        log_info("%s: its directory belonged to another topic of the same name and never held a record; making it anew",
+                 plog_name(pt->log));
+    else
+        log_warn("%s: its directory belonged to a deleted topic of the same name; deleting that one's records",
+                 plog_name(pt->log));
     return plog_remove(take(&pt->log));
 }
 

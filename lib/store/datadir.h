@@ -49,6 +49,8 @@ struct partition_dir {
 };
 /* 0, also when it is not there; -errno. */
 int datadir_find(struct datadir *dd, const char *topic, int32_t partition, struct partition_dir *ret);
+/* True: DIR/TOPIC-N is as a log is made, and no record was ever written to it. False also when that cannot be told. */
+bool datadir_is_unwritten(struct datadir *dd, const char *topic, int32_t partition);
 /* Calls cb for each directory whose name is a partition's ("orders-0"). */
 int datadir_list(struct datadir *dd,
                  void (*cb)(void *arg, const char *topic, int32_t partition, const struct partition_dir *p),

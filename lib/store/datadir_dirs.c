@@ -20,9 +20,11 @@
 #include "lib/store/clean.h"
 #include "lib/store/clean_marks.h"
 #include "lib/store/datadir_int.h"
+#include "lib/store/flush_mark.h"
 #include "lib/store/metafiles.h"
 #include "lib/store/plog_int.h"
 #include "lib/store/register_files.h"
+#include "lib/store/start_mark.h"
 
 #define DOOMED    "-delete" /* ends the names of directories being deleted */
 #define STRAY     "-stray"  /* and of those set aside */
@@ -80,7 +82,7 @@ static bool is_doomed_name(const char *name)
 /* A file that klog (or Kafka) puts into a partition's directory, half-written ones too. */
 static bool is_log_file(const char *name)
 {
-    static const char *const names[] = { PARTITION_FILE, CHECKPOINT_FILE, EPOCHS_FILE, CLEAN_MANIFEST };
+    static const char *const names[] = { PARTITION_FILE, CHECKPOINT_FILE, EPOCHS_FILE, MARK_FILE, CLEAN_MANIFEST };
     int digits = 0;
 
     while (isdigit((unsigned char)name[digits]))
@@ -171,6 +173,42 @@ int datadir_find(struct datadir *dd, const char *topic, int32_t partition, struc
         return -ENOTDIR;
     look_at(dd, name, ret);
     return 0;
+}
+
+/* A log that was made and not written to has one segment, of base 0, with an empty .log. Ends the listing at anything else. */
+struct unwritten {
+    struct datadir *dd;
+    const char *name;
+};
+
+static int look_for_records(void *arg, const char *file, enum io_kind kind)
+{
+    static const char first[] = "00000000000000000000.";
+    const struct unwritten *u = arg;
+    const struct store_io *io = datadir_io(u->dd);
+    char path[PATH_MAX];
+    struct io_stat st;
+
+    if (kind != IO_FILE || !is_log_file(file) || ends_with(file, START_SUFFIX))
+        return -EEXIST;
+    if (!isdigit((unsigned char)file[0]))
+        return 0;
+    if (strncmp(file, first, sizeof first - 1) != 0)
+        return -EEXIST;
+    snprintf(path, sizeof path, "%s/%s", u->name, file);
+    int rc = io->statat(io, datadir_fd(u->dd), path, AT_SYMLINK_NOFOLLOW, &st);
+    return rc < 0 ? rc : ends_with(file, segment_suffix[SEGMENT_LOG]) && st.size > 0 ? -EEXIST : 0;
+}
+
+bool datadir_is_unwritten(struct datadir *dd, const char *topic, int32_t partition)
+{
+    const struct store_io *io = datadir_io(dd);
+    char name[NAME_MAX + 1];
+    struct unwritten u = { .dd = dd, .name = name };
+
+    if ((size_t)snprintf(name, sizeof name, "%s-%" PRId32, topic, partition) >= sizeof name)
+        return false;
+    return io->list(io, datadir_fd(dd), name, look_for_records, &u) == 0;
 }
 
 struct each_partition {

@@ -236,6 +236,34 @@ static void partitions_are_listed_and_found(void **state)
     assert_true(p.is_there && !p.is_ours);
 }
 
+static void a_log_without_a_record_is_known(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *file, *text;
+        bool unwritten;
+    } cases[] = {
+        { "orders-0/00000000000000000000.log", "x", false },
+        { "orders-0/00000000000000000000.log", "", true },
+        { "orders-0/00000000000000000007.log", "", false }, /* its records have been deleted, or its first segment is lost */
+        { "orders-0/00000000000000000000.start", "", false },
+        { "orders-0/notes", "", false },
+    };
+
+    must_open(f);
+    assert_true(datadir_is_unwritten(f->dd, "orders", 0));
+    assert_false(datadir_is_unwritten(f->dd, "orders", 1)); /* not there */
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char path[PATH_MAX];
+        write_text(f->path, cases[i].file, cases[i].text);
+        assert_int_equal(datadir_is_unwritten(f->dd, "orders", 0), cases[i].unwritten);
+        snprintf(path, sizeof path, "%s/%s", f->path, cases[i].file);
+        if (i > 1)
+            assert_int_equal(unlink(path), 0);
+    }
+    assert_true(datadir_is_unwritten(f->dd, "orders", 0));
+}
+
 /* Only names as a deletion makes them, with nothing but a log's files in them. */
 static void only_own_leftovers_are_removed(void **state)
 {
@@ -251,6 +279,7 @@ static void only_own_leftovers_are_removed(void **state)
         { "orders-3.0123456789ABCDEF-delete", "00000000000000000000.log", true },
         { "old-delete", "00000000000000000000.log", true },
         { "orders.0123456789abcdef-delete", "00000000000000000000.log", true },
+        { "orders-4.0123456789abcdef-delete", "partition.flushed", false },
         { name, "partition.metadata", false },
     };
 
@@ -340,6 +369,7 @@ int main(void)
         T(an_empty_directory_with_guests_gets_an_identity),
         T(the_marker_carries_a_note),
         T(partitions_are_listed_and_found),
+        T(a_log_without_a_record_is_known),
         T(only_own_leftovers_are_removed),
         T(a_directory_can_be_set_aside_again_and_again),
         T(many_segments_need_few_descriptors),
