@@ -7,6 +7,7 @@
 
 #include "lib/base/attr.h"
 #include "lib/base/kerr.h"
+#include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
 enum { NAMES = 4 };
@@ -76,6 +77,34 @@ static void ask_delete(struct admin *ad)
     client_ask(c, &wire_delete_topics_request, 6, &q);
 }
 
+/* What nobody may do: all positions would go, or be looked for in the wrong partition. */
+static void ask_for_positions(struct admin *ad)
+{
+    struct client *c = &ad->c;
+    struct kstr name = kstr_of("__consumer_offsets");
+    ad->topic = -1;
+    if (rnd_one_in(&c->rnd, 2)) {
+        struct delete_topics_request_topics topic = { .name = name };
+        struct delete_topics_request q = { .topics = &topic, .n_topics = 1, .timeout_ms = 15000 };
+        client_ask(c, &wire_delete_topics_request, 6, &q);
+        return;
+    }
+    struct create_partitions_request_topics topic = { .name = name, .count = 100, .n_assignments = -1 };
+    struct create_partitions_request q = { .topics = &topic, .n_topics = 1, .timeout_ms = 15000 };
+    client_ask(c, &wire_create_partitions_request, 3, &q);
+}
+
+/* False: it was about another topic. */
+static bool heard_of_positions(struct admin *ad, int16_t err)
+{
+    if (ad->topic >= 0)
+        return false;
+    if (err == 0)
+        sim_fail(client_sim(&ad->c), "C11", "the topic of all positions was deleted, or grown");
+    MARK_IF(err == KERR_INVALID_TOPIC_EXCEPTION, "deleting or growing the topic of positions was refused");
+    return true;
+}
+
 static void ask_grow(struct admin *ad)
 {
     struct client *c = &ad->c;
@@ -132,6 +161,8 @@ static void go_on(struct admin *ad)
     ad->topic = truth_topic_live(t, ad->name);
     if (c->stops || what < 4)
         client_ask_metadata(c);
+    else if (rnd_one_in(&c->rnd, 16))
+        ask_for_positions(ad);
     else if (ad->topic < 0 || t->topics[ad->topic].delete_asked)
         ask_create(ad);
     else if (what < 6 && t->n_topics < TRUTH_TOPICS - 8)
@@ -177,6 +208,8 @@ static void answered_delete(struct admin *ad, const struct delete_topics_respons
 {
     int16_t err = rsp->responses[0].error_code;
     play_mark_error(ad->c.play, API_DELETE_TOPICS, err);
+    if (heard_of_positions(ad, err))
+        return;
     if (err == 0 || err == KERR_UNKNOWN_TOPIC_ID)
         truth_topic_deleted(client_truth(&ad->c), ad->topic);
 }
@@ -198,7 +231,7 @@ static void answered(struct client *c, struct asked *q, void *answer, struct are
     case API_CREATE_PARTITIONS: {
         const struct create_partitions_response *rsp = answer;
         play_mark_error(c->play, q->api, rsp->results[0].error_code);
-        if (rsp->results[0].error_code == 0)
+        if (!heard_of_positions(ad, rsp->results[0].error_code) && rsp->results[0].error_code == 0)
             truth_topic_grown(client_truth(c), ad->topic, (int)q->a);
         return;
     }

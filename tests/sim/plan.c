@@ -117,7 +117,10 @@ void plan_print(const struct plan *p, uint64_t seed, FILE *to)
         const struct fault *f = &p->faults[i];
         fprintf(to, "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64 "\n", f->at_ms, fault_names[f->kind], f->a, f->b, f->c);
     }
-    for (int i = 0; i < PLAN_MAX && p->down_ms[i] != 0; i++)
+    int n_down = PLAN_MAX;
+    while (n_down > 0 && p->down_ms[n_down - 1] == 0)
+        n_down--;
+    for (int i = 0; i < n_down; i++)
         fprintf(to, "down %" PRId64 "\n", p->down_ms[i]);
 }
 

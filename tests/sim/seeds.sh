@@ -13,5 +13,10 @@ for plan in "${srcdir:-.}"/tests/sim/corpus/*.plan; do
     [ -e "$plan" ] || continue
     "$sim" --plan "$plan" || { echo "$plan"; rc=1; }
 done
+# A seed's plan, printed and read again, is the same run.
+plan=$(mktemp)
+"$sim" --seed 3 --print-plan >"$plan"
+[ "$("$sim" --plan "$plan" --hashes | head -n 1)" = "$("$sim" --seed 3 --hashes | head -n 1)" ] || { echo "a printed plan gives another run"; rc=1; }
+rm -f "$plan"
 "$sim" --seeds "${SEEDS:-1..200}" --jobs "$(nproc)" --twice 5 || rc=1
 exit $rc
