@@ -347,6 +347,41 @@ static void a_producers_window_survives_a_kill(void **state)
     assert_int_equal(append_spec(f, &spec).base_offset, 16);
 }
 
+/* What it wrote between the snapshot and the first segment that is left is not known any more. */
+static void a_producer_whom_retention_overtook_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    struct batch_spec spec = { .n = 1, .value_bytes = 500, .producer_id = 77 }, idle = { .n = 1, .value_bytes = 9, .producer_id = 78 };
+
+    f->cfg.segment_bytes = 3000;
+    f->cfg.retention_bytes = 3000;
+    must_open(f);
+    assert_int_equal(append_spec(f, &idle).base_offset, 0);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_checkpoint(f->l, 1, true), 0);
+    for (; spec.base_sequence < 40; spec.base_sequence++) {
+        assert_int_equal(append_spec(f, &spec).err, KERR_NONE);
+        if (spec.base_sequence == 0) {
+            assert_int_equal(flush(f), 0);
+            assert_int_equal(plog_checkpoint(f->l, 2, true), 0); /* knows its sequence 0 */
+        }
+    }
+    spec.producer_id = 79; /* no batch of 77 is left */
+    for (spec.base_sequence = 0; spec.base_sequence < 40; spec.base_sequence++)
+        assert_int_equal(append_spec(f, &spec).err, KERR_NONE);
+    assert_int_equal(flush(f), 0);
+    assert_true(plog_retain(f->l, 81, f->now_ms) > 0);
+    assert_true(ends_of(f).start_offset > 41);
+    reopen(f, false);
+    spec.producer_id = 77;
+    spec.base_sequence = 40;
+    assert_int_equal(append_spec(f, &spec).err, KERR_NONE);
+    spec.producer_id = 79;
+    assert_int_equal(append_spec(f, &spec).err, KERR_NONE);
+    spec.base_sequence = 42;
+    assert_int_equal(append_spec(f, &spec).err, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+}
+
 static void a_damaged_snapshot_is_replaced_by_the_log(void **state)
 {
     struct fixture *f = *state;
@@ -378,6 +413,7 @@ int main(void)
         T(a_torn_segment_takes_the_later_ones_along),
         T(offsets_go_on_after_any_stop),
         T(a_producers_window_survives_a_kill),
+        T(a_producer_whom_retention_overtook_goes_on),
         T(a_damaged_snapshot_is_replaced_by_the_log),
     };
     return RUN(tests);
