@@ -13,7 +13,6 @@ static void a_directory_that_was_made_before_a_kill_is_synced(void **state)
     const struct simdisk_config cfg = { .seed = 1 };
     struct simdisk *d = simdisk_new(&cfg);
 
-    snprintf(f->path, sizeof f->path, "/data");
     f->io = simdisk_io(d);
     must_open_dir(f);
     datadir_close(f->dd, false);
@@ -141,7 +140,6 @@ static void logs_made_together_last_wherever_the_kill_was(void **state)
 {
     struct fixture *f = *state;
 
-    snprintf(f->path, sizeof f->path, "/data");
     for (uint64_t seed = 0; seed < 8; seed++)
         for (int64_t at = 0; make_together_with_a_stop(f, seed, at); at++)
             ;
@@ -209,19 +207,34 @@ static void checkpoints_written_together_are_whole_or_not_there(void **state)
 {
     struct fixture *f = *state;
 
-    snprintf(f->path, sizeof f->path, "/data");
     for (uint64_t seed = 0; seed < 9; seed++)
         for (int64_t at = 0; close_together_with_a_stop(f, seed, at); at++)
             ;
 }
 
+/* The data directory is on a simulated disk: what the fixture made on the real one is not needed. */
+static int setup(void **state)
+{
+    int rc = fixture_setup(state);
+    struct fixture *f = *state;
+    assert_int_equal(rmdir(f->path), 0);
+    snprintf(f->path, sizeof f->path, "/data");
+    return rc;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_directory_that_was_made_before_a_kill_is_synced, fixture_setup),
-        cmocka_unit_test_setup(so_is_a_log_directory_wherever_the_kill_was, fixture_setup),
-        cmocka_unit_test_setup(logs_made_together_last_wherever_the_kill_was, fixture_setup),
-        cmocka_unit_test_setup(checkpoints_written_together_are_whole_or_not_there, fixture_setup),
+        cmocka_unit_test_setup_teardown(a_directory_that_was_made_before_a_kill_is_synced, setup, teardown),
+        cmocka_unit_test_setup_teardown(so_is_a_log_directory_wherever_the_kill_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(logs_made_together_last_wherever_the_kill_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(checkpoints_written_together_are_whole_or_not_there, setup, teardown),
     };
     return RUN(tests);
 }
