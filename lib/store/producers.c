@@ -102,11 +102,22 @@ static const struct producer_batch *find_same(const struct producer *p, const st
     return NULL;
 }
 
-static bool in_sequence(const struct producer *p, const struct batch_header *h)
+/* Sequences go round at 2^31: the half of them that comes next is later. */
+static bool is_later(int32_t sequence, int32_t than)
+{
+    uint32_t ahead = ((uint32_t)sequence - (uint32_t)than) & INT32_MAX;
+    return ahead > 0 && ahead < 1u << 30;
+}
+
+static bool in_sequence(const struct producers *ps, const struct producer *p, const struct batch_header *h)
 {
     if (h->producer_epoch > p->epoch)
         return h->base_sequence == 0;
-    return p->n == 0 || h->base_sequence == batch_sequence_add(p->batches[p->n - 1].last_sequence, 1);
+    if (p->n == 0)
+        return true;
+    const struct producer_batch *last = &p->batches[p->n - 1];
+    return h->base_sequence == batch_sequence_add(last->last_sequence, 1) ||
+           (last->last_offset < ps->unsure_below && is_later(h->base_sequence, last->last_sequence));
 }
 
 enum producer_verdict producers_check(struct producers *ps, const struct batch_header *h, enum kerr *err,
@@ -128,7 +139,7 @@ enum producer_verdict producers_check(struct producers *ps, const struct batch_h
         *ret = *same;
         return PRODUCER_DUPLICATE;
     }
-    if (!in_sequence(p, h)) {
+    if (!in_sequence(ps, p, h)) {
         *err = KERR_OUT_OF_ORDER_SEQUENCE_NUMBER;
         return PRODUCER_REFUSED;
     }

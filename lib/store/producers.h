@@ -23,6 +23,9 @@ struct producer_batch {
 struct producers {
     struct producer *by_id; /* uthash; in order of last use, longest idle first */
     int32_t n;
+    /* Batches below this offset are gone from the log, maybe without anybody having noted them: whose newest known batch is
+     * there may have written others since, and goes on at any later sequence. */
+    int64_t unsure_below;
 };
 
 void producers_clear(struct producers *ps);

@@ -166,21 +166,12 @@ static void choose_snapshot(struct recovery *r)
     }
 }
 
-/* Retention was faster than snapshots: what producers wrote between the snapshot and the first segment is gone, and so is how
- * far they had come. Who is taken for further back than he is could never write again; who is not known may, as in
- * Kafka. */
-static void drop_if_overtaken(struct recovery *r)
-{
-    if (r->snapshot_offset < r->l->segs[0]->base)
-        producers_clear(&r->producers);
-}
-
 int recovery_load_producers(struct recovery *r)
 {
     struct plog *l = r->l;
 
     choose_snapshot(r);
-    drop_if_overtaken(r);
+    r->producers.unsure_below = l->segs[0]->base; /* retention may have been faster than snapshots */
     int64_t from = MAX(r->snapshot_offset, l->segs[0]->base);
     if (from >= r->end_offset)
         return 0;

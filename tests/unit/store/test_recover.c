@@ -373,9 +373,15 @@ static void a_producer_whom_retention_overtook_goes_on(void **state)
     assert_true(plog_retain(f->l, 81, f->now_ms) > 0);
     assert_true(ends_of(f).start_offset > 41);
     reopen(f, false);
+    assert_true(append_spec(f, &idle).duplicate); /* what is known stays known */
     spec.producer_id = 77;
+    spec.base_sequence = 0;
+    assert_true(append_spec(f, &spec).duplicate);
     spec.base_sequence = 40;
     assert_int_equal(append_spec(f, &spec).err, KERR_NONE);
+    spec.base_sequence = 42; /* from here on it is known again */
+    assert_int_equal(append_spec(f, &spec).err, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    spec.base_sequence = 40;
     spec.producer_id = 79;
     assert_int_equal(append_spec(f, &spec).err, KERR_NONE);
     spec.base_sequence = 42;
