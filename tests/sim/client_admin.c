@@ -194,7 +194,8 @@ static void answered_create(struct admin *ad, const struct create_topics_respons
     struct client *c = &ad->c;
     const struct create_topics_response_topics *t = &rsp->topics[0];
     play_mark_error(c->play, API_CREATE_TOPICS, t->error_code);
-    if (t->error_code != 0)
+    int known = truth_topic_by_id(client_truth(c), &t->topic_id);
+    if (t->error_code != 0 || (known >= 0 && client_truth(c)->topics[known].is_deleted)) /* the answer took its time */
         return;
     int i = truth_topic_shown(client_truth(c), ad->name, &t->topic_id, t->num_partitions, 0);
     if (i >= 0) {
