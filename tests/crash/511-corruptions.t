@@ -8,5 +8,5 @@ for dir in /dev/shm .; do # in memory where that is to be had: nothing here depe
     W=$(mktemp -d "$dir/corruptions-XXXXXX" 2>/dev/null) && break
 done
 HOOKS+=("rm -rf '$W'")
-WORKERS=${WORKERS:-4} "$PY" "$SRCDIR/tests/crash/corruption.py" "${SEEDS:-100}" "${SEED:-20000}" "$W" \
+WORKERS=${WORKERS:-4} "$PY" "$SRCDIR/tests/crash/corruption.py" "${SEEDS:-40}" "${SEED:-20000}" "$W" \
     "$BUILDDIR/daemon/klogd" "$BUILDDIR/src/klog" || fail "see above"
