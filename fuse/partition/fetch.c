@@ -123,13 +123,18 @@ static bool fetch_still_fits(const struct fetch *x)
     return x->moves == x->text->moves && x->epoch == x->text->file->ends.leader_epoch;
 }
 
+/* What an answer comes to: -errno, and -ERANGE where it is about a text that is no longer so. */
+static int fetch_verdict(const struct fetch *x, int rc, enum kerr err)
+{
+    if (rc == 0)
+        rc = rc_of_kerr(err);
+    return rc == 0 && !fetch_still_fits(x) ? -ERANGE : rc;
+}
+
 static void on_fetched(struct client_fetch *cf, int rc, const struct client_fetched *got)
 {
     struct fetch *x = cf->user;
-    if (rc == 0)
-        rc = rc_of_kerr(got->err);
-    if (rc == 0 && !fetch_still_fits(x))
-        rc = -ERANGE;
+    rc = fetch_verdict(x, rc, rc == 0 ? got->err : KERR_NONE);
     if (rc != 0)
         fetch_done(x, rc);
     else
@@ -290,10 +295,7 @@ static void on_placed(struct client_call *call, int rc, enum kerr err, int16_t v
     const struct klog_find_text_response *resp = response;
     (void)err;
     (void)version;
-    if (rc == 0)
-        rc = rc_of_kerr(resp->error_code);
-    if (rc == 0 && !fetch_still_fits(x))
-        rc = -ERANGE;
+    rc = fetch_verdict(x, rc, rc == 0 ? resp->error_code : KERR_NONE);
     if (rc != 0)
         fetch_done(x, rc);
     else if (fetch_step_over_known(x)) /* another fetch was faster */
