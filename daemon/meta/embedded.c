@@ -32,7 +32,7 @@
 
 enum { FRAME_BYTES_FULL = 16 * 1024 * 1024 }; /* what is asked beyond it waits for the next round */
 
-enum item_kind { ITEM_MULTI, ITEM_GET, ITEM_CHILDREN, ITEM_EVENT };
+enum item_kind { ITEM_MULTI, ITEM_GET, ITEM_CHILDREN, ITEM_SYNC, ITEM_EVENT, ITEM_SESSION };
 
 struct item {
     enum item_kind kind;
@@ -56,6 +56,9 @@ struct item {
             char **names;
             int n;
         } children;
+        struct {
+            void (*cb)(void *arg, int rc);
+        } sync;
     };
     char *path; /* GET, CHILDREN, EVENT */
 };
@@ -81,6 +84,9 @@ struct embedded {
     bool stopping;                        /* guarded by mu */
     bool delivering;                      /* guarded by mu */
     struct task deliver;
+
+    void (*session_cb)(void *arg, enum registers_event ev); /* the loop's, as the next */
+    void *session_arg;
 
     struct datadir *dd;                   /* set once, as the next two */
     void (*failed)(void *arg, int eno);
@@ -210,7 +216,7 @@ static void run_item(struct embedded *e, struct item *it, struct item_queue *eve
         run_multi(e, it, events);
     else if (it->kind == ITEM_GET)
         run_get(e, it);
-    else
+    else if (it->kind == ITEM_CHILDREN)
         run_children(e, it);
 }
 
@@ -337,6 +343,13 @@ static void deliver_item(struct embedded *e, struct item *it)
         it->children.cb(it->arg, it->rc, (const char *const *)it->children.names,
                         it->rc < 0 ? 0 : it->children.n);
         break;
+    case ITEM_SYNC:
+        it->sync.cb(it->arg, it->rc);
+        break;
+    case ITEM_SESSION:
+        if (e->session_cb != NULL)
+            e->session_cb(e->session_arg, REGISTERS_CONNECTED);
+        break;
     }
 }
 
@@ -439,6 +452,39 @@ static void embedded_unwatch(struct registers *r, struct register_watch *w)
     lock_release(&e->mu);
 }
 
+static void embedded_sync(struct registers *r, void (*cb)(void *arg, int rc), void *arg)
+{
+    struct item *it = item_new(ITEM_SYNC, NULL, arg);
+
+    it->sync.cb = cb;
+    item_ask(embedded_of(r), it);
+}
+
+static void embedded_on_session(struct registers *r, void (*cb)(void *arg, enum registers_event ev), void *arg)
+{
+    struct embedded *e = embedded_of(r);
+
+    e->session_cb = cb;
+    e->session_arg = arg;
+    if (cb == NULL)
+        return;
+    lock_take(&e->mu);
+    TAILQ_INSERT_TAIL(&e->answered, item_new(ITEM_SESSION, NULL, NULL), link);
+    lock_release(&e->mu);
+    loop_post(e->loop, &e->deliver);
+}
+
+/* The process is the session. */
+static void embedded_renew(struct registers *r)
+{
+    (void)r;
+}
+
+static int64_t embedded_last_reply_ms(struct registers *r)
+{
+    return world_mono_ms(loop_world(embedded_of(r)->loop));
+}
+
 static void queue_free(struct item_queue *q)
 {
     struct item *it;
@@ -481,6 +527,10 @@ static const struct registers_ops embedded_ops = {
     .children = embedded_children,
     .watch = embedded_watch,
     .unwatch = embedded_unwatch,
+    .sync = embedded_sync,
+    .on_session = embedded_on_session,
+    .renew = embedded_renew,
+    .last_reply_ms = embedded_last_reply_ms,
     .close = embedded_close,
 };
 

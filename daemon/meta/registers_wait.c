@@ -28,7 +28,7 @@ static void waiter_wait(struct waiter *w)
     latch_done(&w->done);
 }
 
-static void got_multi(void *arg, int rc)
+static void got_rc(void *arg, int rc)
 {
     struct waiter *w = arg;
 
@@ -41,7 +41,17 @@ int registers_multi_wait(struct registers *r, struct register_op *ops, int n)
     struct waiter w = { .rc = 0 };
 
     latch_init(&w.done, r->exec);
-    registers_multi(r, ops, n, got_multi, &w);
+    registers_multi(r, ops, n, got_rc, &w);
+    waiter_wait(&w);
+    return w.rc;
+}
+
+int registers_sync_wait(struct registers *r)
+{
+    struct waiter w = { .rc = 0 };
+
+    latch_init(&w.done, r->exec);
+    registers_sync(r, got_rc, &w);
     waiter_wait(&w);
     return w.rc;
 }

@@ -5,7 +5,7 @@ UNIT_TESTS += %D%/test_replica
 %C%_test_replica_LDADD = daemon/libklogd.a $(LIBS_BASE) $(CMOCKA_LIBS)
 
 UNIT_TESTS += %D%/test_registers
-%C%_test_registers_SOURCES = %D%/test_registers.c
+%C%_test_registers_SOURCES = %D%/test_registers.c %D%/registers_conformance.c %D%/registers_conformance.h
 %C%_test_registers_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_registers_LDADD = tests/sim/libsimdisk.a $(LIBS_KLOGD) $(CMOCKA_LIBS)
 
