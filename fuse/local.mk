@@ -6,10 +6,8 @@ LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
 
 # pure: built and tested without libfuse3, too
 %C%_libklogfs_a_SOURCES = %D%/base/options.c %D%/base/options.h
-%C%_libklogfs_a_SOURCES += %D%/base/names.c %D%/base/names.h
 %C%_libklogfs_a_SOURCES += %D%/text/lines.c %D%/text/lines.h
 %C%_libklogfs_a_SOURCES += %D%/text/text.c %D%/text/text.h
-%C%_libklogfs_a_SOURCES += %D%/tree/view.c %D%/tree/view.h
 
 if HAVE_FUSE
 # base: the mount, its requests, the time-out

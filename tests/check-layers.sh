@@ -8,7 +8,7 @@ set -u
 cd "${srcdir:-.}" || exit 99
 
 lib='lib/base lib/wire lib/record lib/store lib/loop'
-asking='lib/base lib/wire lib/loop lib/client'
+asking='lib/base lib/view lib/wire lib/loop lib/client'
 # The folder itself, not what is below it and has a row of its own.
 arrows="
 lib/base:
@@ -16,9 +16,10 @@ lib/wire: lib/base
 lib/record: lib/base
 lib/loop: lib/base
 lib/store: lib/base lib/record
-lib/client: lib/base lib/wire lib/record lib/loop
+lib/view: lib/base lib/record
+lib/client: lib/base lib/wire lib/view lib/record lib/loop
 fuse: fuse/group fuse/page fuse/file fuse/tree fuse/partition fuse/cluster fuse/text fuse/base lib/record $asking
-fuse/text: lib/base lib/record
+fuse/text: lib/base lib/view lib/record
 fuse/base: fuse/text $asking
 fuse/cluster: fuse/base $asking
 fuse/partition: fuse/cluster fuse/text fuse/base $asking
@@ -26,7 +27,7 @@ fuse/tree: fuse/partition fuse/cluster fuse/base $asking
 fuse/file: fuse/tree fuse/partition fuse/cluster fuse/text fuse/base $asking
 fuse/page: fuse/tree fuse/partition fuse/cluster fuse/base $asking
 fuse/group: fuse/page fuse/tree fuse/partition fuse/cluster fuse/base lib/record $asking
-src: lib/base lib/wire lib/record lib/store lib/loop lib/client
+src: lib/base lib/view lib/wire lib/record lib/store lib/loop lib/client
 daemon/config: $lib
 daemon/storage: daemon/config $lib
 daemon/replica: daemon/storage daemon/config $lib

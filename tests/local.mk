@@ -16,6 +16,7 @@ UNIT_TESTS =
 include tests/unit/base/local.mk
 include tests/unit/wire/local.mk
 include tests/unit/record/local.mk
+include tests/unit/view/local.mk
 include tests/unit/store/local.mk
 include tests/unit/loop/local.mk
 include tests/unit/client/local.mk

@@ -8,7 +8,7 @@
 
 #include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
-#include "fuse/base/names.h"
+#include "lib/view/names.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a name in a directory to a node: topics by the broker's metadata, partitions by their number, views by
- * the grammar of view.c. Looking never creates anything. Loop's thread.
+ * the grammar of lib/view. Looking never creates anything. Loop's thread.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include <uthash.h>
 
 #include "fuse/partition/pfile.h"
-#include "fuse/tree/view.h"
+#include "lib/view/view.h"
 
 struct mount;
 struct topic;

@@ -2,7 +2,7 @@
 # Fuzz targets. For a new one: fuzz_NAME.c here (it includes tests/fuzz/fuzz.h), its seeds in corpus/NAME/, its program in
 # FUZZ_TESTS, and its SOURCES and LDADD below. `make check` replays each corpus, with mutations;
 # `make fuzz-smoke` runs each target under libFuzzer for FUZZ_SECONDS.
-FUZZ_TESTS = %D%/fuzz_wire %D%/fuzz_batch %D%/fuzz_recover %D%/fuzz_registers %D%/fuzz_datadir %D%/fuzz_groups
+FUZZ_TESTS = %D%/fuzz_wire %D%/fuzz_batch %D%/fuzz_recover %D%/fuzz_registers %D%/fuzz_datadir %D%/fuzz_groups %D%/fuzz_view
 FUZZ_SECONDS = 30
 EXTRA_DIST += %D%/corpus
 
@@ -12,6 +12,8 @@ EXTRA_DIST += %D%/corpus
 %C%_fuzz_batch_LDADD = $(LIBS_RECORD)
 %C%_fuzz_recover_SOURCES = %D%/fuzz_recover.c %D%/fuzz.h %D%/main.c
 %C%_fuzz_recover_LDADD = $(LIBS_STORE)
+%C%_fuzz_view_SOURCES = %D%/fuzz_view.c %D%/fuzz.h %D%/main.c
+%C%_fuzz_view_LDADD = $(LIBS_VIEW)
 %C%_fuzz_groups_SOURCES = %D%/fuzz_groups.c %D%/fuzz.h %D%/main.c
 %C%_fuzz_groups_LDADD = daemon/libklogd.a lib/wire/libwire.a $(LIBS_RECORD)
 

@@ -1,9 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-UNIT_TESTS += %D%/tree/test_view
-%C%_tree_test_view_SOURCES = %D%/tree/test_view.c
-%C%_tree_test_view_CPPFLAGS = $(UNIT_CPPFLAGS)
-%C%_tree_test_view_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
-
 UNIT_TESTS += %D%/text/test_lines
 %C%_text_test_lines_SOURCES = %D%/text/test_lines.c
 %C%_text_test_lines_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of topics, groups and partitions, as files and directories have them. Pure. */
-#ifndef KLOG_FUSE_NAMES_H
-#define KLOG_FUSE_NAMES_H
+#ifndef KLOG_VIEW_NAMES_H
+#define KLOG_VIEW_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TOPIC_NAME_MAX 249
 #define GROUP_NAME_MAX 249
 
 /* "p0", "p17": digits without a leading zero. */

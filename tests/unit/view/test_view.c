@@ -2,7 +2,7 @@
 /* The grammar of names in the mount. */
 #include "unit.h"
 
-#include "fuse/tree/view.h"
+#include "lib/view/view.h"
 
 static void assert_range(const char *text, struct bound from, struct bound to)
 {
@@ -122,6 +122,86 @@ static void only_the_follow_view_is_built(void **state)
     assert_false(view_is_built(&v));
 }
 
+static void assert_extent(const char *text, int64_t from, int64_t to, int64_t time_from, int64_t time_to)
+{
+    struct range r;
+    struct extent e;
+    assert_true(range_parse(text, &r));
+    range_resolve(&r, 1700000000000, 100, 200, 150, &e);
+    assert_int_equal(e.from, from);
+    assert_int_equal(e.to, to);
+    assert_int_equal(e.time_from, time_from);
+    assert_int_equal(e.time_to, time_to);
+}
+
+static void a_range_is_offsets_once_the_ends_are_known(void **state)
+{
+    (void)state;
+    const int64_t open = INT64_MAX, any = INT64_MIN;
+    assert_extent("150", 150, open, any, open);
+    assert_extent("7", 100, open, any, open);
+    assert_extent("300", 300, open, any, open);
+    assert_extent("110:120", 110, 120, any, open);
+    assert_extent("120:110", 120, 120, any, open);
+    assert_extent("1:2", 100, 100, any, open);
+    assert_extent(":200", 100, 200, any, open);
+    assert_extent(":300", 100, 300, any, open);
+    assert_extent("-10", 190, open, any, open);
+    assert_extent("-1000", 100, open, any, open);
+    assert_extent("+10", 110, open, any, open);
+    assert_extent("+1000", 200, open, any, open);
+    assert_extent("+10:-10", 110, 190, any, open);
+    assert_extent("start:end", 100, 200, any, open);
+    assert_extent("end", 200, open, any, open);
+    assert_extent("end:start", 200, 200, any, open);
+    /* the record found for a time is 150 */
+    assert_extent("@1600000000", 150, open, any, open);
+    assert_extent("@1600000000:1650000000", 150, open, 1600000000000, 1650000000000);
+    assert_extent("@-1h:-30m", 150, open, 1700000000000 - 3600000, 1700000000000 - 1800000);
+    assert_extent("@1650000000:1600000000", 150, 150, 1650000000000, 1600000000000);
+    assert_extent("@:1650000000", 100, open, any, 1650000000000);
+}
+
+static void a_time_that_no_record_has_reached_begins_at_the_end(void **state)
+{
+    (void)state;
+    struct range r;
+    struct extent e;
+    int64_t ms;
+    assert_true(range_parse("@-10m", &r) && range_time(&r, 1700000000000, &ms));
+    assert_int_equal(ms, 1700000000000 - 600000);
+    range_resolve(&r, 1700000000000, 100, 200, -1, &e);
+    assert_int_equal(e.from, 200);
+    assert_true(range_parse("5:6", &r));
+    assert_false(range_time(&r, 1700000000000, &ms));
+    assert_true(range_parse("@:5", &r));
+    assert_false(range_time(&r, 1700000000000, &ms));
+}
+
+static void a_path_is_a_topic_its_views_and_what_they_hold(void **state)
+{
+    (void)state;
+    struct view_path p;
+    assert_true(view_path_parse("orders", &p));
+    assert_string_equal(p.topic, "orders");
+    assert_int_equal(p.leaf, LEAF_DIRECTORY);
+    assert_true(view_path_parse("/orders//json/@-1h/p12/", &p));
+    assert_int_equal(p.leaf, LEAF_PARTITION);
+    assert_int_equal(p.partition, 12);
+    assert_int_equal(p.view.parts, VIEW_JSON | VIEW_RANGE);
+    assert_int_equal(view_form(&p.view), LINE_JSON);
+    assert_true(view_path_parse("orders/tsv/any", &p));
+    assert_int_equal(p.leaf, LEAF_ANY);
+    assert_int_equal(view_form(&p.view), LINE_TSV);
+    assert_true(view_path_parse("orders/as/any/follow/all", &p));
+    assert_int_equal(p.leaf, LEAF_ALL);
+    assert_string_equal(p.view.group, "any");
+    static const char *const bad[] = { "", "/", "a b", "orders/x", "orders/p0/json", "orders/json/json/p0", "orders/as/p0/as",
+                                       "orders/p01", "orders/json/tsv/p0", "..", "orders/../p0", "orders/any/any" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(view_path_parse(bad[i], &p));
+}
+
 static void a_partition_name_has_one_spelling(void **state)
 {
     (void)state;
@@ -161,6 +241,9 @@ int main(void)
         cmocka_unit_test(views_nest_in_any_order_each_at_most_once),
         cmocka_unit_test(inside_as_every_legal_name_is_a_group),
         cmocka_unit_test(only_the_follow_view_is_built),
+        cmocka_unit_test(a_range_is_offsets_once_the_ends_are_known),
+        cmocka_unit_test(a_time_that_no_record_has_reached_begins_at_the_end),
+        cmocka_unit_test(a_path_is_a_topic_its_views_and_what_they_hold),
         cmocka_unit_test(a_partition_name_has_one_spelling),
         cmocka_unit_test(topic_names_are_the_ones_of_kafka),
     };

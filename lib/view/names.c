@@ -3,11 +3,9 @@
  * Which names can be topics, groups and partitions. A name that is refused here is in no directory of the mount, whatever a
  * broker may know by it; a partition has one name only, so that no two paths lead to it. Pure.
  */
-#include "fuse/base/names.h"
+#include "lib/view/names.h"
 
 #include <string.h>
-
-#define TOPIC_NAME_MAX 249
 
 bool topic_name_ok(const char *name)
 {
