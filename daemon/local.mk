@@ -16,6 +16,8 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 %C%_libklogd_a_SOURCES += %D%/storage/flusher.c %D%/storage/flusher.h
 
 # replicas
+%C%_libklogd_a_SOURCES += %D%/replica/state.c %D%/replica/state.h %D%/replica/bug.h
+%C%_libklogd_a_SOURCES += %D%/replica/election.c %D%/replica/election.h
 %C%_libklogd_a_SOURCES += %D%/replica/replica.c %D%/replica/replica.h
 %C%_libklogd_a_SOURCES += %D%/replica/partition.c %D%/replica/partition.h
 %C%_libklogd_a_SOURCES += %D%/replica/partitions.c

@@ -175,7 +175,7 @@ wrong=$(awk -v only="$only" '
 while IFS=: read -r file line text; do
     complain "$file:$line: a pure state machine must not include ${text#*include }"
 done < <(grep -nE '#[[:space:]]*include[[:space:]]+("lib/(loop|store|wire|record|client)|"daemon/(storage|server|api|meta|upkeep)|"lib/base/(clock|fsutil|log)|<(sys/(socket|epoll|stat|uio)|unistd|fcntl|pthread|time)\.h>)' \
-    daemon/replica/replica.[ch] daemon/replica/isr.[ch] /dev/null 2>/dev/null)
+    daemon/replica/replica.[ch] daemon/replica/election.[ch] daemon/replica/state.[ch] /dev/null 2>/dev/null)
 
 # Two libraries are known to one folder each.
 while IFS=: read -r file line _; do

@@ -103,14 +103,14 @@ static void new_partition(struct cluster *c, const struct change *ch, int32_t id
 {
     *ret = (struct partition_register){ .st.n_replicas = n_replicas,
                                         .st.n_isr = n_replicas,
-                                        .leader_be = c->broker_epoch };
+                                        .st.leader_be = c->broker_epoch };
     if (ch->pub.assignment != NULL)
         memcpy(ret->st.replicas, ch->pub.assignment[index], (size_t)n_replicas * sizeof ret->st.replicas[0]);
     else
         choose_replicas(c, ch, id, &ret->st);
     memcpy(ret->st.isr, ret->st.replicas, sizeof ret->st.isr);
     for (int32_t i = 0; i < n_replicas; i++)
-        ret->isr_be[i] = c->broker_epoch;
+        ret->st.isr_be[i] = c->broker_epoch;
     ret->st.leader = ret->st.replicas[0];
 }
 

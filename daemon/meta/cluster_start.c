@@ -144,6 +144,8 @@ static int enlist(struct cluster *c)
     int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
     c->broker_epoch = l.ops[1].new_version;
     ops_done(&l);
+    if (rc == 0)
+        partitions_set_broker_epoch(c->deps.partitions, c->broker_epoch);
     free(me.host);
     return rc;
 }
@@ -226,7 +228,7 @@ static int bump_partition(struct bump *b, const char *topic, int32_t id, struct 
         bump_add(b, xasprintf("/klog/broker_epoch/%d", c->deps.id), NULL, c->broker_epoch, REGISTER_CHECK,
                  NULL);
     p->st.leader_epoch++;
-    p->leader_be = c->broker_epoch;
+    p->st.leader_be = c->broker_epoch;
     cluster_writer(c, writer);
     bump_add(b, xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id),
              partition_register_encode(p, writer), p->st.version, REGISTER_SET, p);

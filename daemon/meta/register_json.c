@@ -133,43 +133,28 @@ char *partition_register_encode(const struct partition_register *p, const char *
         p->extra == NULL ? NULL : parse(slice_of(p->extra, strlen(p->extra)));
     json_t *j =
         json_pack("{s:i, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", /* in the order of the rules */
-                  "version", 2, "leader", (int)st->leader, "leader_be", (json_int_t)p->leader_be,
+                  "version", 2, "leader", (int)st->leader, "leader_be", (json_int_t)st->leader_be,
                   "leader_epoch", (int)st->leader_epoch, "isr", ids_json(st->isr, st->n_isr), "isr_be",
-                  epochs_json(p->isr_be, st->n_isr), "replicas", ids_json(st->replicas, st->n_replicas),
+                  epochs_json(st->isr_be, st->n_isr), "replicas", ids_json(st->replicas, st->n_replicas),
                   "adding", ids_json(p->adding, p->n_adding), "removing",
-                  ids_json(p->removing, p->n_removing), "recovery", (int)p->recovery, "w", writer);
+                  ids_json(p->removing, p->n_removing), "recovery", (int)st->recovery, "w", writer);
     if (extra != NULL)
         json_object_update_missing(j, extra);
     return print(j);
 }
 
-static int32_t index_of(const int32_t *ids, int32_t n, int32_t id)
-{
-    for (int32_t i = 0; i < n; i++)
-        if (ids[i] == id)
-            return i;
-    return -1;
-}
-
 static bool are_different(const int32_t *ids, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
-        if (index_of(ids, i, ids[i]) >= 0)
-            return false;
+        for (int32_t k = 0; k < i; k++)
+            if (ids[k] == ids[i])
+                return false;
     return true;
 }
 
 static bool is_consistent(const struct partition_register *p)
 {
-    const struct partition_state *st = &p->st;
-
-    for (int32_t i = 0; i < st->n_isr; i++)
-        if (index_of(st->replicas, st->n_replicas, st->isr[i]) < 0)
-            return false;
-    return st->n_replicas > 0 && are_different(st->replicas, st->n_replicas) && are_different(st->isr, st->n_isr) &&
-           are_different(p->adding, p->n_adding) && are_different(p->removing, p->n_removing) &&
-           (st->leader == -1 || index_of(st->replicas, st->n_replicas, st->leader) >= 0) &&
-           st->leader_epoch < INT32_MAX;
+    return state_is_sound(&p->st) && are_different(p->adding, p->n_adding) && are_different(p->removing, p->n_removing);
 }
 
 int partition_register_decode(struct slice v, int64_t version, struct partition_register *ret)
@@ -179,12 +164,12 @@ int partition_register_decode(struct slice v, int64_t version, struct partition_
     int32_t format, n_be;
 
     bool good = j != NULL && get_i32(j, "version", 2, &format) && get_i32(j, "leader", -1, &p.st.leader) &&
-                get_i64(j, "leader_be", 0, INT64_MAX, &p.leader_be) &&
+                get_i64(j, "leader_be", 0, INT64_MAX, &p.st.leader_be) &&
                 get_i32(j, "leader_epoch", 0, &p.st.leader_epoch) &&
-                get_ids(j, "isr", p.st.isr, &p.st.n_isr) && get_list(j, "isr_be", p.isr_be, &n_be) &&
+                get_ids(j, "isr", p.st.isr, &p.st.n_isr) && get_list(j, "isr_be", p.st.isr_be, &n_be) &&
                 n_be == p.st.n_isr && get_ids(j, "replicas", p.st.replicas, &p.st.n_replicas) &&
                 get_ids(j, "adding", p.adding, &p.n_adding) &&
-                get_ids(j, "removing", p.removing, &p.n_removing) && get_i32(j, "recovery", 0, &p.recovery) &&
+                get_ids(j, "removing", p.removing, &p.n_removing) && get_i32(j, "recovery", 0, &p.st.recovery) &&
                 is_consistent(&p);
     if (!good)
         return -EBADMSG;

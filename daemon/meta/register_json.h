@@ -9,21 +9,17 @@
 
 #include "daemon/meta/cluster.h"
 
-/* /brokers/topics/T/partitions/P/state: what the replica sees, and what the rules R2, R3, R10 and R11 need.
- */
+/* /brokers/topics/T/partitions/P/state: what the replica sees, and what a change of the replicas needs. */
 struct partition_register {
-    struct partition_state st;   /* version: of the register */
-    int64_t leader_be;           /* the leader's broker epoch */
-    int64_t isr_be[REPLICA_MAX]; /* by index of st.isr: the member's broker epoch when it joined */
+    struct partition_state st; /* version: of the register */
     int32_t adding[REPLICA_MAX], n_adding;
     int32_t removing[REPLICA_MAX], n_removing;
-    int32_t recovery; /* 1: the leader was elected with possible loss */
     char *extra; /* owned: fields that this version does not know, as a JSON object; NULL none */
 };
 /* writer: "id.broker-epoch.counter", which makes an ambiguous write decidable (R3). */
 char *partition_register_encode(const struct partition_register *p, const char *writer);
-/* Whoever wrote it, what is taken keeps to this: no replica is named twice; leader (or -1) and in-sync set are
- * replicas; an epoch can still grow. ret->extra is the caller's to free. */
+/* Whoever wrote it, what is taken is sound (state_is_sound), and no broker is named twice. ret->extra is the caller's to
+ * free. */
 int partition_register_decode(struct slice v, int64_t version, struct partition_register *ret);
 
 /* /brokers/topics/T; an id is never zero */

@@ -425,16 +425,61 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg)
 bool partition_set_state(struct partition *pt, const struct partition_state *st)
 {
     lock_take(&pt->mu);
-    bool leads = st->leader == pt->replica.me && st->leader_epoch > pt->replica.state.leader_epoch;
+    bool leads = replica_would_lead(&pt->replica, st);
     lock_release(&pt->mu);
 
     if (leads && pt->log != NULL)
         plog_epoch_begin(pt->log, st->leader_epoch);
 
     lock_take(&pt->mu);
-    bool taken = replica_set_state(&pt->replica, st);
-    if (taken)
+    enum replica_answer answer = replica_set_state(&pt->replica, st);
+    if (answer == REPLICA_TAKEN)
         wake_all(pt);
     lock_release(&pt->mu);
-    return taken;
+    return answer == REPLICA_TAKEN || answer == REPLICA_KNOWN;
+}
+
+void partition_set_broker_epoch(struct partition *pt, int64_t be)
+{
+    lock_take(&pt->mu);
+    bool led = replica_leads(&pt->replica);
+    replica_set_broker_epoch(&pt->replica, be);
+    if (led && !replica_leads(&pt->replica))
+        wake_all(pt);
+    lock_release(&pt->mu);
+}
+
+/* ---- changes of the register ---- */
+bool partition_tick(struct partition *pt, const struct replica_tick *t, struct state_change *ret)
+{
+    lock_take(&pt->mu);
+    bool wanted = !pt->deleted && replica_tick(&pt->replica, t, ret);
+    lock_release(&pt->mu);
+    return wanted;
+}
+
+bool partition_proposal_sent(struct partition *pt, const struct state_change *c)
+{
+    lock_take(&pt->mu);
+    bool sent = replica_proposal_sent(&pt->replica, c);
+    lock_release(&pt->mu);
+    return sent;
+}
+
+void partition_proposal_confirmed(struct partition *pt, const struct state_change *c, int64_t version)
+{
+    lock_take(&pt->mu);
+    replica_proposal_confirmed(&pt->replica, c, version);
+    wake_all(pt);
+    lock_release(&pt->mu);
+}
+
+void partition_proposal_failed(struct partition *pt, bool unknown)
+{
+    lock_take(&pt->mu);
+    if (unknown)
+        replica_proposal_unknown(&pt->replica);
+    else if (replica_proposal_failed(&pt->replica))
+        wake_due(pt);
+    lock_release(&pt->mu);
 }

@@ -114,6 +114,15 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg);
 /* A newer register state; a new leadership is made durable in the log first (S6). False: older than what is
  * known (R15). Blocks: on a worker. */
 bool partition_set_state(struct partition *pt, const struct partition_state *st);
+void partition_set_broker_epoch(struct partition *pt, int64_t be);
+
+/* ---- changes of the register: replica_tick() and what follows it, with the lock taken and waiters told ---- */
+bool partition_tick(struct partition *pt, const struct replica_tick *t, struct state_change *ret);
+bool partition_proposal_sent(struct partition *pt, const struct state_change *c);
+/* Written: a change by which this broker leads begins an epoch, and goes through partition_set_state() instead. */
+void partition_proposal_confirmed(struct partition *pt, const struct state_change *c, int64_t version);
+/* Not written; or unknown, and then the register has to be read again. */
+void partition_proposal_failed(struct partition *pt, bool unknown);
 
 /* ---- the registry of hosted partitions: daemon/replica/partitions.c ---- */
 struct partitions_deps {
@@ -130,6 +139,8 @@ struct partitions *partitions_new(const struct partitions_deps *deps);
  * possible. No other thread may use partitions any more. */
 void partitions_close(struct partitions *ps, bool *dir_clean);
 void partitions_free(struct partitions *ps);
+/* This broker was registered, with that broker epoch: before any partition is added, and each time anew. */
+void partitions_set_broker_epoch(struct partitions *ps, int64_t be);
 struct partition *partitions_get(struct partitions *ps, struct kstr topic,
                                  int32_t id); /* a reference, or NULL */
 /* By the topic's id; with a zero id by its name. NULL: *ret_err says why (UNKNOWN_TOPIC_ID: the id is of no topic here,

@@ -35,6 +35,7 @@ struct partitions {
     pthread_rwlock_t lock;
     struct hosted_topic *by_name, *by_id; /* guarded by lock */
     size_t n;                             /* guarded by lock */
+    int64_t broker_epoch;                 /* guarded by lock; this broker's */
     int *n_in_dir;                        /* guarded by lock; by index in log.dirs; those that are about to join count */
     struct lock dead_mu;
     struct cond dead; /* some partition's `gone` became true */
@@ -370,12 +371,21 @@ static int open_log(struct partition *pt, const struct partition_new *new, bool 
     return rc < 0 ? rc : open_log_of(pt, &pt->topic_id, sync_later);
 }
 
+static int64_t broker_epoch_of(struct partitions *ps)
+{
+    pthread_rwlock_rdlock(&ps->lock);
+    int64_t be = ps->broker_epoch;
+    pthread_rwlock_unlock(&ps->lock);
+    return be;
+}
+
 static void start_replica(struct partition *pt)
 {
     struct plog_ends ends = { 0 };
     if (pt->log != NULL)
         plog_ends(pt->log, &ends);
-    replica_init(&pt->replica, pt->deps->me, ends.end_offset, ends.flushed_offset, ends.checkpoint_hw);
+    replica_init(&pt->replica, pt->deps->me, broker_epoch_of(pt->registry), ends.end_offset, ends.flushed_offset,
+                 ends.checkpoint_hw);
     replica_set_min_isr(&pt->replica, pt->config->min_insync_replicas);
     if (pt->log == NULL)
         replica_damage(&pt->replica);
@@ -410,8 +420,10 @@ static int join(struct partitions *ps, struct partition *pt, const struct partit
     pthread_rwlock_wrlock(&ps->lock);
     int added = table_add(ps, pt);
     pthread_rwlock_unlock(&ps->lock);
-    if (added == 0)
+    if (added == 0) {
+        partition_set_broker_epoch(pt, broker_epoch_of(ps)); /* it may have changed meanwhile */
         return rc;
+    }
     dir_count(ps, pt->dir, -1);
     if (pt->log != NULL)
         plog_close(pt->log, false, 0);
@@ -535,6 +547,19 @@ void partitions_each(struct partitions *ps, void (*f)(void *arg, struct partitio
         partition_unref(all[i]);
     }
     free(all);
+}
+
+static void broker_epoch_cb(void *arg, struct partition *pt)
+{
+    partition_set_broker_epoch(pt, *(int64_t *)arg);
+}
+
+void partitions_set_broker_epoch(struct partitions *ps, int64_t be)
+{
+    pthread_rwlock_wrlock(&ps->lock);
+    ps->broker_epoch = be;
+    pthread_rwlock_unlock(&ps->lock);
+    partitions_each(ps, broker_epoch_cb, &be);
 }
 
 static void dir_failed_cb(void *arg, struct partition *pt)

@@ -4,6 +4,11 @@ UNIT_TESTS += %D%/test_replica
 %C%_test_replica_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_replica_LDADD = daemon/libklogd.a $(LIBS_BASE) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/test_election
+%C%_test_election_SOURCES = %D%/test_election.c
+%C%_test_election_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_election_LDADD = daemon/libklogd.a $(LIBS_BASE) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/test_registers
 %C%_test_registers_SOURCES = %D%/test_registers.c %D%/registers_conformance.c %D%/registers_conformance.h
 %C%_test_registers_CPPFLAGS = $(UNIT_CPPFLAGS)

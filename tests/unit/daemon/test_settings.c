@@ -408,8 +408,8 @@ static void a_partition_s_register_has_kafka_s_fields(void **state)
 {
     (void)state;
     struct partition_register p = {
-        .st = { .leader = 1, .leader_epoch = 5, .replicas = { 1, 2, 3 }, .n_replicas = 3, .isr = { 1, 2 }, .n_isr = 2 },
-        .leader_be = 17, .isr_be = { 17, 9 },
+        .st = { .leader = 1, .leader_be = 17, .leader_epoch = 5, .replicas = { 1, 2, 3 }, .n_replicas = 3, .isr = { 1, 2 }, .n_isr = 2,
+                .isr_be = { 17, 9 } },
     }, back;
     CLEANUP(freep) char *text = partition_register_encode(&p, "1.17.42");
 
