@@ -72,6 +72,19 @@ static int load_checkpoint(struct recovery *r)
     return rc == -ENOENT || rc == -EFBIG ? 0 : rc;
 }
 
+/* What is another partition's counts for nothing and is told once: it lies aside for a day (plog_retain), and where it
+ * cannot be moved it is told again at the next start. */
+static void set_start_aside(struct recovery *r, int64_t offset, const char *path)
+{
+    const struct plog *l = r->l;
+    char aside[PATH_MAX];
+
+    int n = snprintf(aside, sizeof aside, "%s.cut", path);
+    bool moved = n > 0 && n < (int)sizeof aside && l->io->renameat(l->io, l->dirfd, path, l->dirfd, aside) == 0;
+    recovery_note(r, "%020" PRId64 START_SUFFIX " is another partition's and counts for nothing%s", offset,
+                  moved ? ": it is kept in a file *.cut" : "");
+}
+
 /* The greatest NNN.start that does not say that it is another partition's. */
 static int load_start(struct recovery *r)
 {
@@ -88,7 +101,7 @@ static int load_start(struct recovery *r)
         if (rc < 0 && rc != -EFBIG)
             return rc;
         if (rc == 0 && start_decode(slice_of(b.p, b.n), &m) && (m.identity != l->identity || m.offset != offset))
-            recovery_note(r, "%020" PRId64 START_SUFFIX " is another partition's and counts for nothing", offset);
+            set_start_aside(r, offset, path);
         else
             l->start_marker = offset;
     }

@@ -59,6 +59,7 @@ open('$D/aa-0/00000000000000000050.start', 'wb').write(b'klogstrt' + i32(1) + cr
 says "another partition's start" 1 "050.start: it is another partition's"
 klogd_start
 has "what the log says of it" "050.start is another partition's and counts for nothing" "$(cat "$KLOGD_LOG")"
+[ ! -e "$D/aa-0/00000000000000000050.start" ] || fail "it is told at the next start, too"
 consume aa | cmp - <(seq 100) || fail "records beside another partition's start"
 klogd_stop
 back
