@@ -73,8 +73,7 @@ void rig_start_in(struct rig *g, const struct store_io *io, int n_dirs, const ch
 
 void rig_make_dir(struct rig *g)
 {
-    snprintf(g->dir, sizeof g->dir, "/tmp/klog-rig.XXXXXX");
-    assert_non_null(mkdtemp(g->dir));
+    test_dir_make(g->dir, sizeof g->dir, "klog-rig");
 }
 
 void rig_start_on(struct rig *g, const struct store_io *io, int n_dirs, const char *const *overrides)

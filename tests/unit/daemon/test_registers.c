@@ -78,9 +78,7 @@ static int setup(void **state)
     struct store *s = xcalloc(1, sizeof *s);
 
     log_set_level(LOG_LEVEL_ERROR);
-    strcpy(s->dir, "registers.XXXXXX");
-    if (mkdtemp(s->dir) == NULL)
-        return -1;
+    test_dir_make(s->dir, sizeof s->dir, "klog-registers");
     s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     s->world = *test_world();
     s->world.io = &store_io_real;

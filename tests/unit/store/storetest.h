@@ -43,8 +43,7 @@ static inline int fixture_setup(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof *f);
 
-    snprintf(f->path, sizeof f->path, "store-test-XXXXXX");
-    assert_non_null(mkdtemp(f->path));
+    test_dir_make(f->path, sizeof f->path, "klog-store");
     f->cfg = (struct plog_config){
         .segment_bytes = 1 << 20,
         .segment_ms = 7LL * 24 * 3600 * 1000,

@@ -170,24 +170,10 @@ static void cleaning_disturbs_nobody(void **state)
     free(text);
 }
 
-/* In memory where that is to be had: flushing is not what is tested. */
-static int setup(void **state)
-{
-    int rc = fixture_setup(state);
-    struct fixture *f = *state;
-    char path[] = "/dev/shm/store-test-XXXXXX";
-
-    if (rc == 0 && mkdtemp(path) != NULL) {
-        rmdir(f->path);
-        snprintf(f->path, sizeof f->path, "%s", path);
-    }
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cleaning_disturbs_nobody, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(cleaning_disturbs_nobody, fixture_setup, fixture_teardown),
     };
     return RUN(tests);
 }

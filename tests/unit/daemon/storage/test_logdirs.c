@@ -27,10 +27,10 @@ static int setup(void **state)
     log_set_level(LOG_LEVEL_ERROR + 1);
     f->world = *test_world();
     f->world.io = &store_io_real;
-    snprintf(f->dir, sizeof f->dir, "/tmp/klog-logdirs.XXXXXX");
+    test_dir_make(f->dir, sizeof f->dir, "klog-logdirs");
     broker_config_init(&f->config);
     *state = f;
-    return mkdtemp(f->dir) == NULL ? -1 : 0;
+    return 0;
 }
 
 static int teardown(void **state)
