@@ -47,7 +47,7 @@ klogd_restart
 wait_for 20 "the mount is back" test -s "$P"
 quick "after kill -9"
 read=$(io)
-eq "record by offset" 2000000 "$(timeout 20 kcat -b $B -q -C -t big -p 0 -o 2000000 -c1 -f '%o')"
+eq "record by offset" 2000000 "$($KC -t big -p 0 -o 2000000 -c1 -f '%o')"
 eq "offset by time" "(0, 0)" "$("$PY" -c "
 from kwire import Conn
 print(Conn().list_offset('big', 0, 1600000000000)[::2])")"

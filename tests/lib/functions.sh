@@ -22,6 +22,7 @@ D=$T/data                    # log.dirs
 B=127.0.0.1:9092             # the broker
 P=$M/t1/p0                   # most tests use topic t1 with one partition
 K="timeout 20 kcat -b $B -q" # a quiet kcat
+KC="$K -C -X fetch.wait.max.ms=10" # one that reads: at the end it does not wait half a second for more before it says so
 
 # ---- verdicts ----
 skip() { echo "SKIP: $1"; exit 77; }
@@ -68,9 +69,9 @@ requires_python() { "$PY" -c "import $1" 2>/dev/null || skip "needs python3 modu
 requires_root() { [ "$(awk '{ print $2, $3 }' /proc/self/uid_map)" = "0 4294967295" ] || skip "needs real root"; }
 
 # ---- waiting ----
-# wait_for SECONDS WHAT COMMAND...: polls until the command succeeds
+# wait_for SECONDS WHAT COMMAND...: polls until the command succeeds, the less often the longer it takes: looks cost what others wait for
 wait_for() {
-    local deadline what=$2
+    local deadline what=$2 looks=0 nap=0.02
     deadline=$((SECONDS + $1 * ${TEST_TIMEOUT_FACTOR:-1} + 1))
     shift 2
     {
@@ -79,7 +80,9 @@ wait_for() {
     } 2>/dev/null
     until "$@" 2>/dev/null; do
         [ $SECONDS -lt $deadline ] || fail "waited in vain for: $what"
-        sleep 0.02 # between two looks
+        looks=$((looks + 1))
+        case $looks in 25) nap=0.05 ;; 50) nap=0.1 ;; esac
+        sleep $nap # between two looks
     done
     [ -z "$traced" ] || set -x
 }
@@ -195,7 +198,7 @@ produce() { $K -P "$@" || fail "not all was produced: $*"; }
 consume() {
     local t=${1:-t1}
     shift || :
-    timeout 60 kcat -b $B -q -C -t "$t" -p 0 -o beginning -e "$@"
+    timeout 60 kcat -b $B -q -C -X fetch.wait.max.ms=10 -t "$t" -p 0 -o beginning -e "$@"
 }
 raw() { "$PY" "$TESTLIB/raw.py" $B "$@"; }
 mkprod() { "$PY" "$TESTLIB/mkprod.py" "$@"; }

@@ -8,7 +8,7 @@ fds=$(fd_count "$KLOGD_PID")
 cat "$P" | head -n1 >first
 eq "statuses" "141 0" "${PIPESTATUS[*]}"
 eq "first line" 1 "$(cat first)"
-for i in $(seq 20); do $K -C -t t1 -p 0 -o beginning | head -n1 >first; done
+for i in $(seq 20); do $KC -t t1 -p 0 -o beginning | head -n1 >first; done
 "$PY" - <<'X' || fail "connections dropped inside a reply"
 import socket, struct
 from kwire import Conn, i8, i16, i32, i64, string, array

@@ -5,8 +5,8 @@
 klogd_start --override group.initial.rebalance.delay.ms=0
 topic m8 8
 seq 5 | produce -t m8 -p 3
-eq "records" 5 "$($K -C -t m8 -o beginning -e | wc -l)"
-status 0 $K -C -t m8 -p 7 -o end -e
+eq "records" 5 "$($KC -t m8 -o beginning -e | wc -l)"
+status 0 $KC -t m8 -p 7 -o end -e
 
 # as a group, and on the mount
 eq "records for kcat's group" 5 "$(timeout 20 kcat -b $B -q -G k -X auto.offset.reset=earliest -e m8 | wc -l)"

@@ -49,7 +49,7 @@ for i in 4, 5, 50, 123, 399:
     assert c.list_offset("tt", 0, now - 90000 + i * 100)[::2] == (0, i), i
     assert c.list_offset("tt", 0, now - 90000 + i * 100 - 50)[::2] == (0, i), i
 X
-eq "kcat by time" "2000000 3000000" "$($K -C -t t1 -p 0 -o s@1700002000000 -e | tr '\n' ' ' | sed 's/ $//')"
+eq "kcat by time" "2000000 3000000" "$($KC -t t1 -p 0 -o s@1700002000000 -e | tr '\n' ' ' | sed 's/ $//')"
 klogd_kill
 klogd_restart
 eq "time index after kill -9" "(0, 123)" "$("$PY" -c "

@@ -5,8 +5,8 @@
 klogd_start
 topic t1
 seq 150 | grow
-eq "lines" "150 100 1 1 0" "$(for o in -1000 -100 -1 149 150; do $K -C -t t1 -p 0 -o $o -e | wc -l; done | tr '\n' ' ' | sed 's/ $//')"
-has "past the end" 'out of range' "$($K -C -t t1 -p 0 -o 151 -e -X auto.offset.reset=error -X debug=fetch 2>&1 | tr A-Z a-z)"
+eq "lines" "150 100 1 1 0" "$(for o in -1000 -100 -1 149 150; do $KC -t t1 -p 0 -o $o -e | wc -l; done | tr '\n' ' ' | sed 's/ $//')"
+has "past the end" 'out of range' "$($KC -t t1 -p 0 -o 151 -e -X auto.offset.reset=error -X debug=fetch 2>&1 | tr A-Z a-z)"
 "$PY" - <<'X' || fail "fetches"
 import time
 from kwire import Conn, batch

@@ -14,7 +14,7 @@ sizes=$(consume ix -f '%o %S\n')
 looks() {
     eq "content ($1)" "$want" "$(consume ix | md5sum)"
     for o in 0 13 39; do
-        eq "offset $o ($1)" "$(grep "^$o " <<<"$sizes")" "$($K -C -t ix -p 0 -o $o -c1 -e -f '%o %S\n')"
+        eq "offset $o ($1)" "$(grep "^$o " <<<"$sizes")" "$($KC -t ix -p 0 -o $o -c1 -e -f '%o %S\n')"
     done
     eq "offset by time ($1)" "(0, 0)" "$("$PY" -c "
 import time

@@ -16,7 +16,7 @@ f.write(bytes([b[0] ^ 4]))"
 klogd_restart
 eq "end offset" 2000 "$(end_offset fb)"
 eq "lines from offset 1900" 100 "$(consume fb -o 1900 | wc -l)"
-fails . timeout 20 kcat -b $B -q -C -t fb -p 0 -o beginning -e -X check.crcs=true
+fails . $KC -t fb -p 0 -o beginning -e -X check.crcs=true
 mount_start
 fails 'Input/output error' head -c 10 "$M/fb/p0"
 echo more | produce -t fb -p 0

@@ -62,7 +62,7 @@ for i in range(int(sys.argv[1])):
         c.s.sendall(i32(len(f)) + f)
         # One ApiVersions behind it: either its answer comes, or the connection ends.
         probe = c.send(18, 0, b"", corr=77777)
-        c.s.settimeout(0.2 if f[:2] in WAITS else 20)
+        c.s.settimeout(0.02 if f[:2] in WAITS else 20)
         while int.from_bytes(c.frame()[:4], "big") != probe:
             pass
     except (EOFError, BrokenPipeError, ConnectionResetError):

@@ -24,7 +24,7 @@ hw, lso, log_start = r.i64(), r.i64(), r.i64()
 assert log_start == start, (log_start, start)
 assert c.records("rt", 0, start)[0][0] == start
 X
-eq "first record by kcat" "$(start_offset rt)" "$(timeout 20 kcat -b $B -q -C -t rt -p 0 -o beginning -c1 -f '%o\n')"
+eq "first record by kcat" "$(start_offset rt)" "$($KC -t rt -p 0 -o beginning -c1 -f '%o\n')"
 "$PY" - <<'X' || fail "a reader that keeps up"
 from kwire import Conn, batch
 c = Conn()

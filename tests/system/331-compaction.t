@@ -6,7 +6,7 @@
 requires kcat
 klogd_start --override log.cleaner.backoff.ms=50
 topic cp 1 cleanup.policy=compact segment.ms=300 min.cleanable.dirty.ratio=0.01 delete.retention.ms=6000
-view() { $K -C -t cp -p 0 -o beginning -e -f '%o:%k=%S '; }
+view() { $KC -t cp -p 0 -o beginning -e -f '%o:%k=%S '; }
 views() { [ "$(view)" = "$1" ]; }
 
 for i in $(seq 50); do for k in a b c; do echo "$k:$i"; done; done | $K -P -K: -t cp -p 0 || fail "produce"
@@ -18,8 +18,8 @@ eq "end offset" 151 "$(end_offset cp)"
 eq "start offset" 0 "$(start_offset cp)"
 echo z:1 | $K -P -K: -t cp -p 0 || fail "produce z"
 eq "after one more record" "147:a=2 149:c=2 151:z=1 " "$(view)"
-eq "fetch in a gap" 147 "$($K -C -t cp -p 0 -o 20 -c1 -e -f '%o\n')"
-eq "fetch behind the last survivor" 151 "$($K -C -t cp -p 0 -o 150 -c1 -e -f '%o\n')"
+eq "fetch in a gap" 147 "$($KC -t cp -p 0 -o 20 -c1 -e -f '%o\n')"
+eq "fetch behind the last survivor" 151 "$($KC -t cp -p 0 -o 150 -c1 -e -f '%o\n')"
 has "the broker tells" "INFO  cp-0: cleaned up to offset 15[01]: 3 of 15[01] records, [0-9]+ of [0-9]+ bytes, 1 of [0-9]+ segments stay" "$(cat "$KLOGD_LOG")"
 
 python_sees() {

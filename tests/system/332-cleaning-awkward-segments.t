@@ -13,13 +13,13 @@ keys() { seq 1 60000 | sed "s/\$/:$1/"; }
 keys v | $K -P -K: -t cl -p 0 || fail "produce v"
 { echo -n big:=; head -c 700000 /dev/urandom | base64 -w0 | head -c 900000; echo; } | $K -P -K: -t cl -p 0 || fail "produce big"
 keys w | $K -P -K: -t cl -p 0 || fail "produce w"
-eq "nothing is cleaned yet" 120001 "$($K -C -t cl -p 0 -o beginning -e -f '.' | wc -c)"
+eq "nothing is cleaned yet" 120001 "$($KC -t cl -p 0 -o beginning -e -f '.' | wc -c)"
 klogd_stop
 # Damage in a closed segment that nobody reads.
 printf x | dd of="$D/bad-0/00000000000000000000.log" bs=1 seek=100 conv=notrunc status=none
 
 klogd_start --override log.cleaner.backoff.ms=100 --override log.cleaner.dedupe.buffer.size=1048576 # 34952 keys
-counts() { $K -C -t cl -p 0 -o beginning -e -f '%s\n' | cut -c1-1 | sort | uniq -c | sort -rn | head -n2 | awk '{ printf "%s ", $1 }'; }
+counts() { $KC -t cl -p 0 -o beginning -e -f '%s\n' | cut -c1-1 | sort | uniq -c | sort -rn | head -n2 | awk '{ printf "%s ", $1 }'; }
 clean() { [ "$(counts)" = "60000 1 " ]; }
 wait_for 80 "60000 w, one big value, no v" clean
 has "several passes" "cl-0: cleaned up to offset [0-9]+ \(the map of keys was full\)" "$(cat "$KLOGD_LOG")"

@@ -14,18 +14,19 @@ what_is_there() {
     topics=$(awk '$1 == "topic" { print $2 }' "$1")
     for t in $(sort <<<"$topics"); do
         kcat -b $B -q -L -t "$t" -J | jq -r '.topics[].partitions[].partition' | sort -n | while read -r p; do
-            timeout 20 kcat -b $B -q -C -t "$t" -p "$p" -o beginning -e -J 19>&- | "$PY" -c '
+            $KC -t "$t" -p "$p" -o beginning -e -J 19>&-
+        done
+    done | "$PY" -c '
 import json, sys
 for line in sys.stdin:
     r = json.loads(line)
     print(json.dumps([r["topic"], r["partition"], r["offset"], r["ts"], r.get("headers"), r["key"], r["payload"]], ensure_ascii=False))'
-        done
-    done
     echo "group GROUP TOPIC PARTITION CURRENT-OFFSET"
     for g in $(awk '$1 == "group" && $2 != "GROUP" { print $2 }' "$1"); do
         klog group describe "$g" --json 2>/dev/null | jq -r '"group \(.group) \(.topic) \(.partition) \(.current_offset)"'
     done
-    for t in $topics; do klog topic list --json | jq -r --arg t "$t" 'select(.topic == $t) | "topic \($t) \(.topic_id)"'; done
+    klog topic list --json >topics.json
+    for t in $topics; do jq -r --arg t "$t" 'select(.topic == $t) | "topic \($t) \(.topic_id)"' topics.json; done
     awk '$1 == "text" { print $2 }' "$1" | while read -r f; do
         echo "text $f $(stat -c %s "$M/$f") $(md5sum <"$M/$f" | cut -d' ' -f1)"
     done

@@ -12,7 +12,7 @@ r = c.ask_msg("IncrementalAlterConfigs", 1, resources=[dict(kind=4, name="1", co
 print(r["results"][0]["error"])
 X
 set_() { "$PY" set.py "$@"; }
-view() { $K -C -t cp -p 0 -o beginning -e -f '%o:%k '; }
+view() { $KC -t cp -p 0 -o beginning -e -f '%o:%k '; }
 views() { [ "$(view)" = "$1" ]; }
 threads() { grep -lx 'klogd-io/[0-9]*' /proc/"$KLOGD_PID"/task/*/comm 2>/dev/null | wc -l; }
 has_threads() { [ "$(threads)" = "$1" ]; }
@@ -28,7 +28,7 @@ wait_for 30 "the cleaner wakes at once" views "19:a 20:b "
 # 1 byte a second: a pass over this takes days, and goes on when it may be faster
 topic big 1 cleanup.policy=compact segment.bytes=150000 min.cleanable.dirty.ratio=0.01
 "$PY" -c 'for i in range(4000): print("k%d:%s" % (i % 10, "x" * 200))' | $K -P -X batch.num.messages=1000 -X batch.size=60000 -K: -t big -p 0 || fail "produce"
-first_of() { [ "$($K -C -t big -p 0 -o beginning -c1 -e -f '%o')" -gt "$1" ]; }
+first_of() { [ "$($KC -t big -p 0 -o beginning -c1 -e -f '%o')" -gt "$1" ]; }
 eq "speed" 0 "$(set_ log.cleaner.io.max.bytes.per.second=1e9)"
 wait_for 30 "the pass goes on" first_of 1000
 

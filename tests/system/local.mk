@@ -121,6 +121,7 @@ SYSTEM_TESTS += \
     %D%/355-positions-of-a-topic-that-is-gone.t \
     %D%/356-requests-that-name-thousands.t \
     %D%/357-a-topic-of-positions-that-was-not-kept.t \
+    %D%/358-positions-expire.t \
     %D%/360-answers-have-a-limit.t \
     %D%/361-memory-of-many-clients.t \
     %D%/362-clients-that-do-not-read.t \
