@@ -3,6 +3,10 @@
 # Shared by ./quickstart, ./check and .ci/run: packages, a build, the count of results. Sourced with $top set.
 : "${top:?}"
 
+# How many tests run at once. A test uses some 40 % of a processor, and waits the rest of its time: for a member's session, a disk, a
+# process that starts.
+test_jobs=$((2 * $(nproc) + 1))
+
 say() { printf '%s\n' "$*"; }
 
 # packages GROUP...: the names of those not installed yet
