@@ -22,6 +22,7 @@ struct plog_flush {
     uint32_t generation;
     uint64_t dir_changes;
     bool sync_dir;
+    bool sync_mark; /* the last batch has missing offsets before it */
     struct log_point point;
     int n;
     struct flush_part parts[];
@@ -48,6 +49,7 @@ static struct plog_flush *ticket_new(struct plog *l)
     t->generation = l->generation;
     t->dir_changes = l->dir_changes;
     t->sync_dir = l->dir_changes != l->dir_synced;
+    t->sync_mark = l->gap_end == l->end_offset;
     t->point = plog_point(l);
     for (int i = first; i < l->n_segs; i++) {
         struct segment *s = l->segs[i];
@@ -102,12 +104,26 @@ static void flush_done(struct plog *l, const struct plog_flush *t)
     KINVARIANT("S4", l->flushed.sum.end_offset <= l->end_offset);
 }
 
+/* At the end of a log only the mark tells a batch with missing offsets before it from one whose offset is damaged: it is
+ * durable before anybody counts on the batch. */
+static int keep_gap(struct plog *l, const struct plog_flush *t)
+{
+    lock_assert_held(&l->mark_mu);
+    lock_take(&l->mu);
+    bool cut = t->generation != l->generation;
+    lock_release(&l->mu);
+    int rc = cut ? 0 : plog_write_mark(l, &t->point);
+    return cut || rc < 0 ? rc : segfile_sync(l->mark);
+}
+
 int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
 {
     KCHECK(t->l == l);
+    lock_take(&l->mark_mu);
+    if (rc == 0 && t->sync_mark)
+        rc = keep_gap(l, t);
     if (rc < 0 && rc != -EMFILE && rc != -ENFILE)
         datadir_fail(l->dd, -rc, l->name);
-    lock_take(&l->mark_mu);
     lock_take(&l->mu);
     bool moved = rc == 0 && t->generation == l->generation;
     if (moved)

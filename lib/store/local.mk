@@ -24,6 +24,7 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog.c %D%/plog.h %D%/plog_int.h \
 	%D%/plog_check.c %D%/plog_check.h \
 	%D%/plog_checkpoint.c \
+	%D%/plog_copy.c \
 	%D%/plog_read.c \
 	%D%/plog_retain.c \
 	%D%/plog_mark.c \

@@ -183,8 +183,8 @@ static int judge_damage(struct logscan *s, struct scan_item *ret)
 }
 
 /* Offset and leader epoch lie outside the checksum. A batch that jumps ahead in either is believed when what
- * follows goes on from there; the last one of an active segment, which has no gaps, only when it does not
- * leave one. */
+ * follows goes on from there; the last one of an active segment only when it does not leave a gap, or is known to have
+ * been flushed as it is: a leader's own segment has none, that of a follower those which compaction had left. */
 static int judge_jump(struct logscan *s, const struct batch_header *h)
 {
     struct batch_header follower;
@@ -197,7 +197,8 @@ static int judge_jump(struct logscan *s, const struct batch_header *h)
         return follower.base_offset > batch_last_offset(h) && follower.leader_epoch >= h->leader_epoch;
     if (rc < 0)
         return rc;
-    return h->base_offset == s->next_offset || s->limit_offset != INT64_MAX || s->after_damage;
+    return h->base_offset == s->next_offset || s->limit_offset != INT64_MAX || s->after_damage ||
+           batch_last_offset(h) < s->gaps_below;
 }
 
 int logscan_next(struct logscan *s, struct scan_item *ret)

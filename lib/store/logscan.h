@@ -37,6 +37,7 @@ struct logscan {
     int64_t at, end;      /* next position; end of what is looked at */
     int64_t next_offset;  /* the next batch's base offset is not below this */
     int64_t limit_offset; /* no offset of the segment reaches this; INT64_MAX for the active one */
+    int64_t gaps_below;   /* below that offset a gap before the last batch of an active segment is believed, too */
     int32_t epoch;        /* of the last batch; -1 */
     bool after_damage;    /* the last item was SCAN_DAMAGED: how many offsets it had is not known */
     bool check_crc;       /* false: headers only, for logs that are known to be good */

@@ -118,6 +118,7 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->active_since_ms = -1;
     l->snapshot_offset = -1;
     l->start_marker = -1;
+    l->gap_end = -1;
     l->pending.offset = -1;
     l->identity = partition_identity(topic_id, partition);
     plog_path(l, MARK_FILE, path, sizeof path);
@@ -335,14 +336,14 @@ static void seal(struct plog *l, struct segment *s)
         segment_write_header(s, true);
 }
 
-int plog_roll(struct plog *l)
+int plog_roll(struct plog *l, int64_t base)
 {
     lock_assert_held(&l->append_mu);
     struct segment *old = plog_active(l);
-    struct segment *s = segment_new(l->files, l->name, l->identity, l->end_offset);
+    struct segment *s = segment_new(l->files, l->name, l->identity, base);
 
-    KCHECK(old->sum.size > 0);
-    KINVARIANT("S12", old->sum.end_offset == l->end_offset);
+    KCHECK(old->sum.size > 0 || base > old->base);
+    KINVARIANT("S12", old->sum.end_offset == l->end_offset && base >= l->end_offset);
     s->text_base = old->text_base + old->sum.text_bytes;
     s->known = true;
     int rc = plog_create_files(l, s);
@@ -354,6 +355,7 @@ int plog_roll(struct plog *l)
     seal(l, old);
     lock_take(&l->mu);
     plog_push_segment(l, s);
+    l->end_offset = base;
     l->active_since_ms = -1;
     l->written_back = 0;
     lock_release(&l->mu);
@@ -362,20 +364,23 @@ int plog_roll(struct plog *l)
 
 /* ---- appending ---- */
 
-/* Kafka's reasons to start a new segment, and that relative offsets and positions must fit 31 bits. Under mu.
- */
-static bool roll_is_due(const struct plog *l, const struct batch_header *h, size_t n, int64_t now_ms)
+struct filling plog_filling(const struct plog *l)
 {
     const struct segment *s = plog_active(l);
+    return (struct filling){ s->base, s->sum.size, s->sum.first_timestamp };
+}
 
-    if (s->sum.size == 0)
+/* Kafka's reasons to start a new segment, and that relative offsets and positions must fit 31 bits. */
+bool plog_roll_is_due(const struct plog *l, const struct filling *f, const struct batch_header *h,
+                      int64_t base_offset, int64_t now_ms)
+{
+    if (f->size == 0)
         return false;
-    int64_t since = s->sum.first_timestamp >= 0 && h->max_timestamp >= 0
-                        ? h->max_timestamp - s->sum.first_timestamp
-                    : l->active_since_ms >= 0 ? now_ms - l->active_since_ms
-                                              : 0;
-    return s->sum.size + (int64_t)n > MIN(l->cfg.segment_bytes, (int64_t)INT32_MAX) ||
-           since > l->cfg.segment_ms || l->end_offset + h->last_offset_delta - s->base > INT32_MAX;
+    int64_t since = f->first_timestamp >= 0 && h->max_timestamp >= 0 ? h->max_timestamp - f->first_timestamp
+                    : l->active_since_ms >= 0                        ? now_ms - l->active_since_ms
+                                                                     : 0;
+    return f->size + batch_size(h) > MIN(l->cfg.segment_bytes, (int64_t)INT32_MAX) || since > l->cfg.segment_ms ||
+           base_offset + h->last_offset_delta - f->base > INT32_MAX;
 }
 
 /* Whether the batch goes in at all; fills ret when not. Under mu. */
@@ -403,9 +408,8 @@ static bool admit(struct plog *l, const struct batch_header *h, int32_t leader_e
     return false;
 }
 
-/* S2: either the whole batch is behind the last one, or nothing of it. */
-static int write_batch(struct plog *l, struct segment *s, const uint8_t *batch, size_t n,
-                       int64_t writeback_bytes)
+/* S2: either all of it is behind the last one, or nothing of it. */
+int plog_write_batches(struct plog *l, struct segment *s, const uint8_t *batch, size_t n, int64_t writeback_bytes)
 {
     int rc = segfile_pin(s->log, false);
     if (rc < 0)
@@ -426,16 +430,17 @@ static int write_batch(struct plog *l, struct segment *s, const uint8_t *batch, 
     return rc;
 }
 
-/* The batch is in the file: now it is in the log. Under mu. */
-static void take_in(struct plog *l, const struct batch_header *h, int64_t text_bytes, int64_t now_ms)
+void plog_take_in(struct plog *l, const struct batch_header *h, int64_t text_bytes, int64_t now_ms)
 {
     struct segment *s = plog_active(l);
 
-    KINVARIANT("S1", h->base_offset == l->end_offset && h->base_offset == s->sum.end_offset);
+    KINVARIANT("S1", h->base_offset >= l->end_offset && l->end_offset == s->sum.end_offset);
     if (s->flushed == s->sum.size)
         segfile_set_dirty(s->log, true);
     if (s->sum.size == 0)
         l->active_since_ms = now_ms;
+    if (h->base_offset > l->end_offset)
+        l->gap_end = batch_last_offset(h) + 1;
     segment_add(s, h, text_bytes, l->cfg.index_interval_bytes);
     producers_add(&l->producers, h, now_ms);
     if (epochs_assign(&l->epochs, h->leader_epoch, h->base_offset) || l->epoch_is_new)
@@ -454,6 +459,12 @@ static void storage_error(struct plog_appended *ret, int rc)
     ret->eno = -rc;
 }
 
+static bool must_roll(const struct plog *l, const struct batch_header *h, int64_t now_ms)
+{
+    const struct filling f = plog_filling(l);
+    return plog_roll_is_due(l, &f, h, l->end_offset, now_ms);
+}
+
 struct append_how {
     bool roll;
     int32_t leader_epoch;
@@ -467,7 +478,7 @@ static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const stru
                             struct plog_appended *ret)
 {
     struct batch_header h;
-    int rc = how->roll ? plog_roll(l) : 0;
+    int rc = how->roll ? plog_roll(l, l->end_offset) : 0;
 
     if (rc < 0) {
         storage_error(ret, plog_disk_error(l, rc, l->name));
@@ -479,14 +490,14 @@ static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const stru
         segment_write_tails(s, &l->mu); /* an error makes the index sparser, no more */
     batch_set_base_offset(batch, l->end_offset);
     batch_set_leader_epoch(batch, how->leader_epoch);
-    rc = write_batch(l, s, batch, n, how->writeback_bytes);
+    rc = plog_write_batches(l, s, batch, n, how->writeback_bytes);
     if (rc < 0) {
         storage_error(ret, rc);
         return;
     }
     batch_header_read(batch, &h);
     lock_take(&l->mu);
-    take_in(l, &h, how->text_bytes, how->now_ms);
+    plog_take_in(l, &h, how->text_bytes, how->now_ms);
     lock_release(&l->mu);
     ret->base_offset = h.base_offset;
     ret->last_offset = batch_last_offset(&h);
@@ -509,7 +520,7 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
     lock_take(&l->mu);
     bool go = admit(l, &h, leader_epoch, ret);
     struct append_how how = {
-        .roll = go && roll_is_due(l, &h, n, now_ms),
+        .roll = go && must_roll(l, &h, now_ms),
         .leader_epoch = leader_epoch,
         .text_bytes = info->text_bytes,
         .now_ms = now_ms,

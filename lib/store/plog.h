@@ -99,6 +99,23 @@ struct plog_appended {
 void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_info *info,
                  int32_t leader_epoch, int64_t now_ms, int64_t log_append_time, struct plog_appended *ret);
 
+/* ---- append as a follower: lib/store/plog_copy.c ---- */
+struct plog_copied {
+    int32_t appended;   /* batches that are in the log now and were not */
+    int64_t end_offset; /* of the log */
+    bool rolled;
+    const char *bad;    /* of -EBADMSG: what is wrong with the first that was not taken, one line, static */
+    int64_t bad_offset; /* and the base offset that it has; -1 unknown */
+};
+/* Appends the leader's batches as they are; the bytes are not changed. Offsets may leave gaps and never go back, epochs
+ * never fall. A batch that the log has already is passed over, one that is cut off at the end of the bytes too. 0, or
+ * -EBADMSG: one is damaged or does not fit behind the log; -EAGAIN: a truncation has to be tried again first; -ENOSPC and
+ * other errors of the disk. What came before the one that failed is in the log. */
+int plog_append_copy(struct plog *l, struct slice batches, int64_t now_ms, struct plog_copied *ret);
+/* Lets go of everything, and begins anew at offset `base` (above its end, or at it when the log is empty), which has the
+ * text position text_base. 0, -EINVAL: base is below; -EAGAIN as above; or an error of the disk. Blocks. */
+int plog_restart(struct plog *l, int64_t base, int64_t text_base);
+
 /* ---- flush (group commit) ---- */
 struct plog_flush; /* a ticket */
 /* Takes a ticket for everything appended so far; NULL when all of it is flushed. */
@@ -132,6 +149,8 @@ void plog_thread_may_not_wait(void);
  * leaves as it is. */
 int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
               struct plog_span *ret);
+/* The same for a follower, which takes batches without a record, too: they say how far offsets and sequences went. */
+int plog_read_to_copy(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, struct plog_span *ret);
 /* pread of a span into memory; span.n bytes. */
 int plog_span_read(const struct plog_span *s, uint8_t *ret);
 

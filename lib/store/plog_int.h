@@ -75,6 +75,7 @@ struct plog {
     struct epochs epochs;
     bool epochs_dirty;                  /* not yet in the file */
     bool epoch_is_new;                  /* the latest epoch has no batch yet, and need not be in the file */
+    int64_t gap_end;                    /* where the last batch ends that has missing offsets before it; -1 none */
     struct border borders[BORDERS];     /* a ring */
     uint32_t n_borders;                 /* ever added */
     struct border read_ends[READ_ENDS]; /* a ring: where reads ended, and so where readers go on; no text */
@@ -112,14 +113,34 @@ bool plog_get_border(const struct plog *l, int64_t offset, const struct segment 
                      struct border *ret);              /* under mu */
 int64_t plog_segment_end(const struct plog *l, int i); /* offset; under mu */
 void plog_path(const struct plog *l, const char *file, char *ret, size_t size);
-/* Rolls: a new active segment at the end. Under append_mu. 0 or -errno. */
-int plog_roll(struct plog *l);
+/* Rolls: a new active segment from `base` on, the end or, where offsets are skipped, above it. Under append_mu. 0 or
+ * -errno. */
+int plog_roll(struct plog *l, int64_t base);
+/* What decides about a roll, as if batches that are not there yet had been appended. */
+struct filling {
+    int64_t base;            /* of the segment */
+    int64_t size;            /* of its .log */
+    int64_t first_timestamp; /* max timestamp of its first batch, -1 none */
+};
+struct filling plog_filling(const struct plog *l); /* of the active segment; under mu or append_mu */
+/* Does the batch, which gets that base offset, go into a new segment? Under mu. */
+bool plog_roll_is_due(const struct plog *l, const struct filling *f, const struct batch_header *h,
+                      int64_t base_offset, int64_t now_ms);
+/* To the end of the active segment's file. 0 or -errno. Under append_mu. */
+int plog_write_batches(struct plog *l, struct segment *s, const uint8_t *batch, size_t n, int64_t writeback_bytes);
+/* A batch is in the file: now it is in the log. Under mu. */
+void plog_take_in(struct plog *l, const struct batch_header *h, int64_t text_bytes, int64_t now_ms);
 /* Makes the .log (and .text header) of a segment. */
 int plog_create_files(struct plog *l, struct segment *s);
 /* S8: tells the directory about an error unless it is only a full disk. */
 int plog_disk_error(struct plog *l, int rc, const char *what);
 
 int plog_flush_all(struct plog *l);
+
+/* ---- plog_retain.c ---- */
+/* Deletes the segments that end at or below `start`, which becomes the start offset. How many went, or -errno. Under
+ * slow_mu. */
+int plog_delete_front(struct plog *l, int64_t start);
 
 /* ---- plog_mark.c ---- */
 bool plog_read_mark(struct plog *l, struct flush_mark *ret); /* false, and offset -1: it cannot be used */

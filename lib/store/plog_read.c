@@ -251,7 +251,7 @@ static void skip_emptied(struct plog *l, int64_t limit, struct read_view *v)
     }
 }
 
-static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
+static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one, bool all,
                      struct plog_span *ret)
 {
     struct read_view v;
@@ -267,25 +267,37 @@ static int read_once(struct plog *l, int64_t offset, int64_t limit, int64_t max_
     lock_release(&l->mu);
     if (!some)
         return rc;
-    skip_emptied(l, limit, &v);
+    if (!all)
+        skip_emptied(l, limit, &v);
     rc = make_span(l, &v, MAX(offset, v.seg->base), limit, max_bytes, at_least_one, ret);
     segment_unref(v.seg);
     return rc;
 }
 
-int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
-              struct plog_span *ret)
+static int read_span(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one, bool all,
+                     struct plog_span *ret)
 {
     for (;;) {
         struct stamp st = plog_stamp(l);
         *ret = (struct plog_span){ .base_offset = -1 };
-        int rc = read_once(l, offset, limit, max_bytes, at_least_one, ret);
+        int rc = read_once(l, offset, limit, max_bytes, at_least_one, all, ret);
         if (rc == -ERANGE || !plog_moved_since(l, &st)) {
             plog_call_done(l);
             return rc;
         }
         plog_span_release(ret);
     }
+}
+
+int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
+              struct plog_span *ret)
+{
+    return read_span(l, offset, limit, max_bytes, at_least_one, false, ret);
+}
+
+int plog_read_to_copy(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, struct plog_span *ret)
+{
+    return read_span(l, offset, limit, max_bytes, true, true, ret);
 }
 
 void plog_span_release(struct plog_span *s)

@@ -67,8 +67,7 @@ static struct segment *take_first(struct plog *l)
     return s;
 }
 
-/* Deletes the segments that end at or below `start`, which becomes the start offset. */
-static int delete_front(struct plog *l, int64_t start)
+int plog_delete_front(struct plog *l, int64_t start)
 {
     lock_assert_held(&l->slow_mu);
     int gone = 0;
@@ -113,7 +112,7 @@ int plog_delete_before(struct plog *l, int64_t offset)
     if (!inside)
         rc = -ERANGE;
     else if (news)
-        rc = delete_front(l, offset);
+        rc = plog_delete_front(l, offset);
     lock_release(&l->slow_mu);
     plog_call_done(l);
     return rc < 0 ? rc : 0;
@@ -156,7 +155,7 @@ static int roll_if_due(struct plog *l, const struct plog_config *cfg, int64_t no
     lock_release(&l->mu);
     if (s->sum.size > 0 && !datadir_failed(l->dd) &&
         (is_expired(l, s, cfg, now_ms) || (since >= 0 && now_ms - since > cfg->segment_ms)))
-        rc = plog_roll(l);
+        rc = plog_roll(l, l->end_offset);
     lock_release(&l->append_mu);
     return rc;
 }
@@ -214,7 +213,7 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
         lock_take(&l->mu);
         bool some = l->n_segs > 1 && l->segs[1]->base <= start;
         lock_release(&l->mu);
-        rc = some ? delete_front(l, start) : 0;
+        rc = some ? plog_delete_front(l, start) : 0;
     }
     remove_old_cuts(l, now_ms);
     lock_release(&l->slow_mu);

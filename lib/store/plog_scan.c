@@ -57,6 +57,7 @@ static int enter_segment(struct plog_scan *s)
     int i = plog_find_segment(l, s->next);
     struct segment *seg = segment_ref(l->segs[i]);
     int64_t size = seg->sum.size, end = i + 1 < l->n_segs ? l->segs[i + 1]->base : INT64_MAX;
+    int64_t limit = MIN(end, l->end_offset);
     lock_release(&l->mu);
 
     int rc = segfile_pin(seg->log, false);
@@ -67,7 +68,7 @@ static int enter_segment(struct plog_scan *s)
     s->seg = seg;
     s->seg_end = end;
     logscan_init(&s->scan, segfile_io(seg->log), segfile_fd(seg->log), 0, size, seg->base);
-    s->scan.limit_offset = end;
+    s->scan.limit_offset = limit;
     return 0;
 }
 

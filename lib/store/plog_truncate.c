@@ -113,7 +113,7 @@ static int find_cut_by_scan(struct segment *s, int64_t offset, struct place *ret
     struct cut_search c = { .offset = offset, .found = ret };
 
     *ret = (struct place){ .h.base_offset = s->base };
-    return segment_walk(s, s->sum.size, INT64_MAX, true, pass_good_batch, &c);
+    return segment_walk(s, s->sum.size, s->sum.end_offset, true, pass_good_batch, &c);
 }
 
 /* -EBADMSG: what is known of ret->seg contradicts its log. */

@@ -280,6 +280,8 @@ static int save_little(struct recovery *r)
 
     l->flushed_bytes = r->rec->scanned_bytes;
     int rc = plog_write_mark(l, &l->flushed);
+    if (rc == 0 && l->gap_end == l->end_offset) /* as flush.c: from now on it counts as flushed */
+        rc = segfile_sync(l->mark);
     return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc;
 }
 
@@ -295,7 +297,8 @@ static int save(struct recovery *r)
     lock_release(&l->slow_mu);
     if (rc == 0)
         rc = plog_write_mark(l, &l->flushed);
-    if (rc == 0 && have_mark && mark.offset > l->end_offset) /* it must not come back */
+    /* One that is too high must not come back; one that vouches for a gap must stay. */
+    if (rc == 0 && ((have_mark && mark.offset > l->end_offset) || l->gap_end == l->end_offset))
         rc = segfile_sync(l->mark);
     if (rc == -ENOSPC || rc == -EDQUOT) {
         recovery_note(r, "the disk is full: no checkpoint was written");

@@ -104,6 +104,8 @@ static int scan_batch(struct recovery *r, struct segment *s, struct segment_scan
         return rc;
     if (epochs_assign(&r->l->epochs, it->h.leader_epoch, it->h.base_offset))
         r->l->epochs_dirty = true;
+    if (it->h.base_offset > s->sum.end_offset)
+        r->l->gap_end = batch_last_offset(&it->h) + 1;
     segment_add(s, &it->h, batch_text_bytes(&ss->iter, bytes), r->l->cfg.index_interval_bytes);
     return 0;
 }
@@ -162,6 +164,7 @@ static int scan_segment(struct recovery *r, int i, int64_t position, int64_t nex
     logscan_init(&ss->scan, r->l->io, segfile_fd(s->log), position, size, next_offset);
     if (i + 1 < r->l->n_segs)
         ss->scan.limit_offset = r->l->segs[i + 1]->base;
+    ss->scan.gaps_below = r->flush_known ? r->flushed : 0;
     record_iter_init(&ss->iter);
     ss->cut_at = -1;
     ss->to_be_met = has_mark_ahead(r, s, position);

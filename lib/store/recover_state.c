@@ -29,8 +29,8 @@ static int walk_headers(struct recovery *r, struct segment *s, const struct plac
     if (rc < 0)
         return rc;
     logscan_init(&scan, r->l->io, segfile_fd(s->log), from->position, end, from->h.base_offset);
-    if (next < r->l->n_segs) /* compaction leaves gaps in what is closed */
-        scan.limit_offset = r->l->segs[next]->base;
+    /* Compaction leaves gaps, a follower has them in its active segment, too. */
+    scan.limit_offset = next < r->l->n_segs ? r->l->segs[next]->base : r->l->end_offset;
     scan.check_crc = false;
     while ((rc = logscan_next(&scan, &it)) == 0 && it.what != SCAN_END) {
         if (it.what == SCAN_BATCH)

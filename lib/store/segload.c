@@ -74,7 +74,7 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
     int32_t interval = l->cfg.index_interval_bytes;
     bool gone = s->gone;
     int next = plog_find_segment(l, s->base) + 1;
-    int64_t limit_offset = next < l->n_segs ? l->segs[next]->base : INT64_MAX;
+    int64_t limit_offset = next < l->n_segs ? l->segs[next]->base : l->end_offset;
     s->rebuilds++;
     lock_release(&l->mu);
     if (gone) {

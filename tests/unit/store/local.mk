@@ -79,3 +79,7 @@ UNIT_TESTS += %D%/test_check
 %C%_test_check_SOURCES = %D%/test_check.c
 %C%_test_check_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_check_LDADD = $(LIBS_STORE) $(CMOCKA_LIBS)
+UNIT_TESTS += %D%/test_copy
+%C%_test_copy_SOURCES = %D%/test_copy.c
+%C%_test_copy_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_copy_LDADD = tests/sim/libsimdisk.a $(LIBS_STORE) $(CMOCKA_LIBS)
