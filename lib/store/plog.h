@@ -150,7 +150,8 @@ void plog_thread_may_not_wait(void);
 int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
               struct plog_span *ret);
 /* The same for a follower, which takes batches without a record, too: they say how far offsets and sequences went. */
-int plog_read_to_copy(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, struct plog_span *ret);
+int plog_read_to_copy(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
+                      struct plog_span *ret);
 /* pread of a span into memory; span.n bytes. */
 int plog_span_read(const struct plog_span *s, uint8_t *ret);
 

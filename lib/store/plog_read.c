@@ -295,9 +295,10 @@ int plog_read(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, 
     return read_span(l, offset, limit, max_bytes, at_least_one, false, ret);
 }
 
-int plog_read_to_copy(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, struct plog_span *ret)
+int plog_read_to_copy(struct plog *l, int64_t offset, int64_t limit, int64_t max_bytes, bool at_least_one,
+                      struct plog_span *ret)
 {
-    return read_span(l, offset, limit, max_bytes, true, true, ret);
+    return read_span(l, offset, limit, max_bytes, at_least_one, true, ret);
 }
 
 void plog_span_release(struct plog_span *s)

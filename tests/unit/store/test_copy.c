@@ -28,7 +28,7 @@ static void fetch(struct fixture *leader, int64_t offset, int64_t max, struct by
     struct plog_span s;
 
     ret->n = 0;
-    assert_int_equal(plog_read_to_copy(leader->l, offset, ends_of(leader).end_offset, max, &s), 0);
+    assert_int_equal(plog_read_to_copy(leader->l, offset, ends_of(leader).end_offset, max, true, &s), 0);
     if (s.n > 0)
         assert_int_equal(plog_span_read(&s, bytebuf_extend(ret, (size_t)s.n)), 0);
     plog_span_release(&s);
