@@ -95,6 +95,18 @@ static void remove_deleted(struct datadir *dd, const struct found_dir *f, struct
     log_error("%s/%s cannot be removed: %s; the next start tries again", datadir_path(dd), name, strerror(-rc));
 }
 
+/* Where topics were deleted an empty directory is what is left of a log that was made and deleted while its disk was full, or
+ * failing. */
+static void judge_foreign(struct datadir *dd, const struct found_dir *f, const struct deleted *deleted)
+{
+    CLEANUP(freep) char *name = xasprintf("%s-%d", f->topic, f->partition);
+
+    if (deleted->n > 0 && datadir_remove_empty(dd, name) == 0)
+        log_info("%s/%s: was empty, and topics were deleted: removed", datadir_path(dd), name);
+    else
+        log_info("%s/%s holds nothing of klog's: left alone", datadir_path(dd), name);
+}
+
 static void judge(const struct cluster_starter *st, struct datadir *dd, const struct found_dir *f,
                   struct deleted *deleted)
 {
@@ -105,7 +117,7 @@ static void judge(const struct cluster_starter *st, struct datadir *dd, const st
     if (f->dir.id_rc == 0 && was_deleted(deleted, &f->dir.topic_id))
         remove_deleted(dd, f, deleted);
     else if (!f->dir.is_ours)
-        log_info("%s/%s-%d holds nothing of klog's: left alone", datadir_path(dd), f->topic, f->partition);
+        judge_foreign(dd, f, deleted);
     else if (l == NULL)
         set_aside(dd, f);
 }

@@ -342,8 +342,8 @@ static int judge_search(struct partition *pt, const struct dir_search *s, const 
         return -EIO;
     }
     if (s->dir < 0 && new->was_here)
-        log_error("%s-%d: its directory is in none of the log directories: its records are lost, and it begins anew "
-                  "at offset 0",
+        log_error("%s-%d: its directory is in none of the log directories: what records it had are lost, and it begins "
+                  "anew at offset 0",
                   pt->topic, pt->id);
     if (s->dir >= 0 && s->found.is_ours && (s->found.id_rc == -ENOENT || s->found.id_rc == -EBADMSG))
         log_warn("%s/%s-%d/partition.metadata is %s; by its name it is taken for the topic's", path, pt->topic, pt->id,

@@ -58,8 +58,11 @@ int datadir_list(struct datadir *dd,
 /* Removes what a crash left half done: TOPIC-N.HEX-delete, and klog's own NAME.tmp. What only looks like one of
  * them stays, with a line in the log. */
 int datadir_clear_leftovers(struct datadir *dd);
-/* Removes DIR/name and whatever is in it; follows no links. 0 also when it is not there. */
+/* Removes DIR/TOPIC-N and whatever is in it; follows no links. 0 also when it is not there. What an error or a crash leaves of
+ * it has the name TOPIC-N.HEX-delete, durably, and datadir_clear_leftovers() removes it. */
 int datadir_remove(struct datadir *dd, const char *name);
+/* -ENOTEMPTY: something is in it, and it stays. */
+int datadir_remove_empty(struct datadir *dd, const char *name);
 /* Renames DIR/TOPIC-N to ret, "TOPIC-N.ID-stray" or with a number behind it, durably. */
 int datadir_set_aside(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,
                       char ret[256]);

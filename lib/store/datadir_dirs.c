@@ -2,7 +2,7 @@
 /*
  * What directories a data directory has: partitions, what deletions left, and guests. People put things of their
  * own there (lost+found, backups), so a name alone proves nothing: only what has a log's files in it is a
- * partition, and only a name as plog_remove() makes them is a deletion's.
+ * partition, and only a name as datadir_remove() makes them is a deletion's.
  *
  * Any thread; all of it blocks. Nothing is kept in memory.
  */
@@ -17,6 +17,9 @@
 
 #include "lib/base/check.h"
 #include "lib/base/log.h"
+#include "lib/base/uuid.h"
+#include "lib/base/varint.h"
+#include "lib/base/world.h"
 #include "lib/store/clean.h"
 #include "lib/store/clean_marks.h"
 #include "lib/store/datadir_int.h"
@@ -63,7 +66,7 @@ bool partition_name_parse(const char *name, char *ret_topic, size_t size, int32_
     return true;
 }
 
-/* TOPIC-N.HEX-delete, as plog_remove() makes it; of a long TOPIC-N only the first 200 bytes are there. */
+/* TOPIC-N.HEX-delete, as datadir_remove() makes it; of a long TOPIC-N only the first 200 bytes are there. */
 static bool is_doomed_name(const char *name)
 {
     size_t n = strlen(name), tail = 1 + DOOMED_HEX + strlen(DOOMED);
@@ -344,9 +347,26 @@ int datadir_clear_leftovers(struct datadir *dd)
     return datadir_io(dd)->list(datadir_io(dd), datadir_fd(dd), ".", clear_if_leftover, dd);
 }
 
+/* Renamed first: a crash in between, or an error, must not leave a half of it under the name of a partition. */
 int datadir_remove(struct datadir *dd, const char *name)
 {
-    return datadir_remove_tree(datadir_io(dd), datadir_fd(dd), name);
+    const struct store_io *io = datadir_io(dd);
+    char doomed[NAME_MAX + 1];
+    struct uuid u;
+
+    uuid_random(datadir_world(dd)->random, &u);
+    snprintf(doomed, sizeof doomed, "%.*s.%016" PRIx64 DOOMED, NAME_KEPT, name, get_be64(u.b));
+    int rc = io->renameat(io, datadir_fd(dd), name, datadir_fd(dd), doomed);
+    if (rc == -ENOENT)
+        return 0;
+    if (rc == 0)
+        rc = io_sync_dir(io, datadir_fd(dd), ".");
+    return rc < 0 ? rc : datadir_remove_tree(io, datadir_fd(dd), doomed);
+}
+
+int datadir_remove_empty(struct datadir *dd, const char *name)
+{
+    return datadir_io(dd)->unlinkat(datadir_io(dd), datadir_fd(dd), name, AT_REMOVEDIR);
 }
 
 int datadir_set_aside(struct datadir *dd, const char *topic, int32_t partition, const struct uuid *topic_id,

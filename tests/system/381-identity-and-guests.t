@@ -78,7 +78,7 @@ klogd_stop
 rm -rf "$D" && cp -a good "$D" && rm -r "$D/aa-0"
 : >"$KLOGD_LOG"
 klogd_start
-has "the loss is told" "ERROR +aa-0: its directory is in none of the log directories: its records are lost" "$(cat "$KLOGD_LOG")"
+has "the loss is told" "ERROR +aa-0: its directory is in none of the log directories: what records it had are lost" "$(cat "$KLOGD_LOG")"
 klogd_stop
 
 rm -rf "$D" && cp -a good "$D"
