@@ -157,7 +157,8 @@ static int open_registers(struct broker *b, char *err, size_t err_size)
         }
         may_create &= holds_data == 0 && !datadir_was_clean(dd);
     }
-    return registers_open_embedded(first, may_create, b->loops[0], registers_failed, b, &b->registers, err, err_size);
+    return registers_open_embedded(first, may_create, b->registers_compact_min, b->loops[0], registers_failed, b,
+                                   &b->registers, err, err_size);
 }
 
 static void make_partitions(struct broker *b)

@@ -30,6 +30,7 @@ enum broker_exit {
 struct broker {
     const struct world *world;   /* set by the caller */
     struct broker_config config; /* set once; with what changes while it runs: cluster_image.defaults */
+    int64_t registers_compact_min; /* set by the caller: as registers_open_embedded() takes it; 0 */
     int32_t id;                  /* set once */
     char cluster_id[64];         /* set once */
     struct loop **loops; /* reactors, which only become more, on loops[0], which also runs the meta callbacks and upkeep timers */

@@ -544,13 +544,13 @@ static int load_drop(void *arg, const char *path)
     return register_tree_drop(arg, path);
 }
 
-int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp, void (*failed)(void *arg, int eno),
-                            void *failed_arg, struct registers **ret, char *err, size_t err_size)
+int registers_open_embedded(struct datadir *dd, bool may_create, int64_t compact_min, struct loop *lp,
+                            void (*failed)(void *arg, int eno), void *failed_arg, struct registers **ret, char *err, size_t err_size)
 {
     struct embedded *e = xcalloc(1, sizeof *e);
     struct register_sink sink = { .arg = &e->tree, .put = load_put, .drop = load_drop };
 
-    int rc = register_journal_open(&e->journal, dd, may_create, &sink, tree_each, &e->tree, err, err_size);
+    int rc = register_journal_open(&e->journal, dd, may_create, compact_min, &sink, tree_each, &e->tree, err, err_size);
     if (rc < 0) {
         register_tree_done(&e->tree);
         free(e);

@@ -96,11 +96,11 @@ void registers_names_free(char **names, int n);
 
 /* The ZooKeeper back-end is in zookeeper.h. The embedded one: registers.journal and .snapshot in dd, which must be open longer. Recovers a torn tail;
  * -EBADMSG with a line in err when something else is damaged or missing, and then nothing is touched. may_create: there
- * is no data yet, so a new store is right. failed is called once, from the store's own thread, when what is on the disk
+ * is no data yet, so a new store is right. compact_min: as register_journal_open() takes it. failed is called once, from the store's own thread, when what is on the disk
  * has become unknown (S8): everything is refused from then on. Blocks. */
 struct datadir;
-int registers_open_embedded(struct datadir *dd, bool may_create, struct loop *lp, void (*failed)(void *arg, int eno),
-                            void *failed_arg, struct registers **ret, char *err, size_t err_size);
+int registers_open_embedded(struct datadir *dd, bool may_create, int64_t compact_min, struct loop *lp,
+                            void (*failed)(void *arg, int eno), void *failed_arg, struct registers **ret, char *err, size_t err_size);
 /* Finishes what was asked, calls back no more. Not while the loop runs in another thread. The embedded back-end leaves
  * the sequence of its last change to dd's clean marker. */
 void registers_close(struct registers *r);

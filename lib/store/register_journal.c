@@ -17,9 +17,8 @@
 #include "lib/base/log.h"
 #include "lib/base/world.h"
 
-#define COMPACT_BYTES_MIN (INT64_C(4) << 20)
-#define RETRY_BYTES       (INT64_C(1) << 20) /* a snapshot that could not be written is tried again after so much */
-#define ROOM_BYTES        (INT64_C(256) << 10)
+#define COMPACT_MIN (INT64_C(4) << 20)
+#define ROOM_BYTES  (INT64_C(256) << 10)
 
 static bool is_full(int rc)
 {
@@ -115,13 +114,13 @@ static int compact(struct register_journal *j, register_each_fn *each, void *eac
 
 int register_journal_compact_if_due(struct register_journal *j, register_each_fn *each, void *each_arg)
 {
-    int64_t due = MIN(MAX(COMPACT_BYTES_MIN, 2 * j->snapshot_bytes), REGISTER_FILE_MAX / 2);
+    int64_t due = MIN(MAX(j->compact_min, 2 * j->snapshot_bytes), REGISTER_FILE_MAX / 2);
 
     if (j->failed < 0 || j->end < MAX(due, j->compact_at))
         return 0;
     int rc = compact(j, each, each_arg);
     if (rc < 0)
-        j->compact_at = j->end + RETRY_BYTES;
+        j->compact_at = j->end + j->compact_min / 4; /* it is tried again after so much more */
     return rc;
 }
 
@@ -219,14 +218,17 @@ static void frame_begin(struct register_journal *j)
     memset(bytebuf_extend(&j->frame, REGISTERS_FRAME_HEAD_BYTES), 0, REGISTERS_FRAME_HEAD_BYTES);
 }
 
-int register_journal_open(struct register_journal *j, struct datadir *dd, bool may_create,
+int register_journal_open(struct register_journal *j, struct datadir *dd, bool may_create, int64_t compact_min,
                           const struct register_sink *sink, register_each_fn *each, void *each_arg, char *err,
                           size_t err_size)
 {
     CLEANUP(register_files_done) struct register_files f = { 0 };
     int64_t clean = datadir_was_clean(dd) ? datadir_clean_note(dd) : REGISTERS_NOT_CLEAN;
 
-    *j = (struct register_journal){ .world = datadir_world(dd), .io = datadir_io(dd), .dirfd = datadir_fd(dd), .fd = -1 };
+    *j = (struct register_journal){
+        .world = datadir_world(dd), .io = datadir_io(dd), .dirfd = datadir_fd(dd), .fd = -1,
+        .compact_min = compact_min > 0 ? compact_min : COMPACT_MIN,
+    };
     int rc = register_files_read(j->io, j->dirfd, clean, sink, &f, err, err_size);
     if (rc == 0)
         rc = f.have_journal ? open_found(j, &f, each, each_arg, err, err_size)

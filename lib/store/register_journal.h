@@ -24,6 +24,7 @@ struct register_journal {
     int64_t room_end; /* up to here the disk has room set aside, so that topics can be deleted when it is full */
     int64_t sequence; /* of the last frame */
     int64_t snapshot_bytes;
+    int64_t compact_min;  /* bytes of journal below which no snapshot is written; set once */
     int64_t compact_at;   /* not before it is as long as this again: the last try failed */
     int64_t torn_bytes;   /* what opening cut off the tail; kept in registers.journal.POSITION.cut */
     int failed;           /* -errno: what is on the disk is unknown (S8) */
@@ -35,9 +36,10 @@ typedef void register_each_fn(void *arg, void (*f)(void *f_arg, const char *path
                               void *f_arg);
 
 /* Loads both files into the sink, or makes an empty journal when may_create says so. What was clean is dd's to know. An
- * older format is taken over: `each` then gives what was loaded. -EBADMSG and one line in err when the files are
- * damaged or missing; they are left as they are. */
-int register_journal_open(struct register_journal *j, struct datadir *dd, bool may_create,
+ * older format is taken over: `each` then gives what was loaded. compact_min: so many bytes of journal are not worth a
+ * snapshot; 0: the usual 4 MiB. -EBADMSG and one line in err when the files are damaged or missing;
+ * they are left as they are. */
+int register_journal_open(struct register_journal *j, struct datadir *dd, bool may_create, int64_t compact_min,
                           const struct register_sink *sink, register_each_fn *each, void *each_arg, char *err,
                           size_t err_size);
 void register_journal_close(struct register_journal *j);

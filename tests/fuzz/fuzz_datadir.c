@@ -91,7 +91,7 @@ static int open_all(bool clean, char err[512])
     if (rc < 0)
         return rc;
     bool may_create = datadir_holds_data(dd) == 0 && !datadir_was_clean(dd);
-    rc = register_journal_open(&j, dd, may_create, &sink, each, &entries, err, 512);
+    rc = register_journal_open(&j, dd, may_create, 0, &sink, each, &entries, err, 512);
     if (rc < 0) {
         datadir_close(dd, datadir_was_clean(dd));
         return rc;

@@ -46,7 +46,7 @@ static int store_open(struct store *s)
     struct datadir_identity id = { .broker_id = 1 };
 
     assert_int_equal(datadir_open(s->dir, &s->world, &id, &s->dd, s->err, sizeof s->err), 0);
-    int rc = registers_open_embedded(s->dd, s->may_create, s->rig.loop, note_failed, s, &s->rig.r, s->err, sizeof s->err);
+    int rc = registers_open_embedded(s->dd, s->may_create, 0, s->rig.loop, note_failed, s, &s->rig.r, s->err, sizeof s->err);
     if (rc < 0) {
         datadir_close(s->dd, datadir_was_clean(s->dd));
         s->dd = NULL;

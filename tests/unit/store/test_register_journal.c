@@ -70,7 +70,7 @@ static int open_journal(struct fixture *f, struct register_journal *j, struct mo
     int rc = datadir_open(f->path, world_of(f), &id, &f->dd, err, 512);
     if (rc < 0)
         return rc;
-    rc = register_journal_open(j, f->dd, datadir_holds_data(f->dd) == 0, &sink, model_each, m, err, 512);
+    rc = register_journal_open(j, f->dd, datadir_holds_data(f->dd) == 0, 0, &sink, model_each, m, err, 512);
     if (rc < 0) {
         datadir_close(f->dd, datadir_was_clean(f->dd));
         f->dd = NULL;
