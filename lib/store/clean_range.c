@@ -102,7 +102,7 @@ int plog_roll_if_older(struct plog *l, int64_t age_ms, int64_t now_ms)
     bool due =
         plog_active(l)->sum.size > 0 && l->active_since_ms >= 0 && now_ms - l->active_since_ms > age_ms;
     lock_release(&l->mu);
-    if (due && !datadir_failed(l->dd))
+    if (due && !datadir_failed(l->dd) && l->half_cut.seg == NULL)
         rc = plog_disk_error(l, plog_roll(l, l->end_offset), l->name);
     else
         due = false;

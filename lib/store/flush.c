@@ -125,7 +125,7 @@ int64_t plog_flush_end(struct plog *l, struct plog_flush *t, int rc)
     if (rc < 0 && rc != -EMFILE && rc != -ENFILE)
         datadir_fail(l->dd, -rc, l->name);
     lock_take(&l->mu);
-    bool moved = rc == 0 && t->generation == l->generation;
+    bool moved = rc == 0 && t->generation == l->generation && l->half_cut.seg == NULL;
     if (moved)
         flush_done(l, t);
     struct log_point flushed = l->flushed;

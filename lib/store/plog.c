@@ -238,6 +238,11 @@ int plog_flush_all(struct plog *l)
 {
     struct plog_flush *t;
 
+    lock_take(&l->mark_mu);
+    bool half = l->half_cut.seg != NULL;
+    lock_release(&l->mark_mu);
+    if (half)
+        return -EAGAIN;
     while ((t = plog_flush_begin(l)) != NULL) {
         int rc = plog_flush_run(t);
         plog_flush_end(l, t, rc);
@@ -262,16 +267,8 @@ int plog_close(struct plog *l, bool clean, int64_t hw)
 
 int plog_remove(struct plog *l)
 {
-    char doomed[NAME_MAX + 1];
-    struct uuid u;
+    int rc = datadir_remove(l->dd, l->name);
 
-    uuid_random(datadir_world(l->dd)->random, &u);
-    snprintf(doomed, sizeof doomed, "%.200s.%016" PRIx64 "-delete", l->name, get_be64(u.b));
-    int rc = l->io->renameat(l->io, l->dirfd, l->name, l->dirfd, doomed);
-    if (rc == 0)
-        rc = io_sync_dir(l->io, l->dirfd, ".");
-    if (rc == 0)
-        rc = datadir_remove_tree(l->io, l->dirfd, doomed);
     plog_free(l);
     return rc;
 }

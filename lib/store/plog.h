@@ -189,7 +189,7 @@ int plog_offset_of_text(struct plog *l, int64_t pos, int64_t *ret_base, int64_t 
 int plog_retain(struct plog *l, int64_t hw, int64_t now_ms);
 /* DeleteRecords: start offset := offset (<= hw, checked by the caller). Blocks. */
 int plog_delete_before(struct plog *l, int64_t offset);
-/* S11: drops everything from offset on. Blocks. */
+/* S11: drops everything from offset on, and all of the batch that holds it. -ERANGE: the start is behind that. Blocks. */
 int plog_truncate(struct plog *l, int64_t offset);
 /* Forgets producers idle for longer than producer_expiry_ms. */
 void plog_expire_producers(struct plog *l, int64_t now_ms);

@@ -216,6 +216,7 @@ int plog_checkpoint(struct plog *l, int64_t hw, bool force)
     bool due = force || l->flushed_bytes >= CHECKPOINT_EVERY_BYTES ||
                l->dir_changes - l->dir_checkpointed >= CHECKPOINT_EVERY_SEGMENTS;
     lock_release(&l->mu);
+    due = due && l->half_cut.seg == NULL; /* its claims were lowered */
     int rc = due ? plog_write_checkpoint(l, hw) : 0;
     lock_release(&l->slow_mu);
     plog_call_done(l);
@@ -315,12 +316,12 @@ int plog_mark_start(struct plog *l, int64_t offset)
     int rc = io_write_unsynced(l->io, l->dirfd, path, p, sizeof p);
     if (datadir_spend_reserve(l->dd, rc))
         rc = io_write_unsynced(l->io, l->dirfd, path, p, sizeof p);
-    if (rc < 0)
-        l->io->unlinkat(l->io, l->dirfd, path, 0);
-    else
+    if (rc == 0)
         rc = io_sync_dir(l->io, l->dirfd, l->name); /* its name is enough: start_decode() */
-    if (rc < 0)
+    if (rc < 0) { /* the log begins where it did, and may be cut below that offset */
+        l->io->unlinkat(l->io, l->dirfd, path, 0);
         return plog_disk_error(l, rc, l->name);
+    }
     if (l->start_marker >= 0) {
         segment_path(path, sizeof path, l->name, l->start_marker, START_SUFFIX);
         l->io->unlinkat(l->io, l->dirfd, path, 0);

@@ -91,8 +91,9 @@ struct plog {
     int64_t snapshot_offset;         /* newest producer state on disk; -1 none */
     bool snapshot_empty;             /* it was empty and has no file */
     struct pending_snapshot pending; /* one that the flush point has not reached yet */
-    struct cut half_cut;             /* its files are cut, or part of them, and memory is not: no appends until a
-                                      * truncation has got through; seg NULL: none. Guarded by append_mu too */
+    struct cut half_cut;             /* its files are cut, or part of them, and memory is not: nothing is appended, claimed or
+                                      * deleted until a truncation has got through; seg NULL: none. Written under append_mu
+                                      * and mark_mu too */
     bool cleaning;                   /* the cleaner's manifest may be there */
     int64_t start_marker;            /* NNN.start there is; -1 none */
 

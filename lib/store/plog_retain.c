@@ -111,6 +111,8 @@ int plog_delete_before(struct plog *l, int64_t offset)
     lock_release(&l->mu);
     if (!inside)
         rc = -ERANGE;
+    else if (l->half_cut.seg != NULL)
+        rc = -EAGAIN;
     else if (news)
         rc = plog_delete_front(l, offset);
     lock_release(&l->slow_mu);
@@ -199,6 +201,10 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms)
     int64_t start;
 
     lock_take(&l->slow_mu);
+    if (l->half_cut.seg != NULL) {
+        lock_release(&l->slow_mu);
+        return 0;
+    }
     lock_take(&l->mu);
     cfg = l->cfg;
     lock_release(&l->mu);

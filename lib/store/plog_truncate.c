@@ -179,8 +179,10 @@ static int lower_epochs(struct plog *l, int64_t end)
 
     lock_take(&l->mu);
     epochs_copy(&l->epochs, &low);
+    bool some_go = epochs_truncate_end(&low, end);
+    l->epochs_dirty |= some_go; /* memory has them until the files are cut, which may fail */
     lock_release(&l->mu);
-    if (epochs_truncate_end(&low, end)) {
+    if (some_go) {
         epochs_encode(&low, &b);
         rc = plog_replace(l, EPOCHS_FILE, b.p, b.n);
     }
@@ -197,6 +199,8 @@ static struct log_point lower_point(const struct plog *l, const struct cut *c)
     return (struct log_point){ .segment = c->seg->base, .text_base = c->text_base, .sum = c->sum };
 }
 
+/* At each step the epochs of all batches that the checkpoint covers are in their file (S6): they are written before it, and
+ * lowered behind it, when batches above the cut are scanned again after a crash. */
 static int lower_claims(struct plog *l, const struct cut *c, const struct recovery *r)
 {
     lock_assert_held(&l->mark_mu);
@@ -215,12 +219,14 @@ static int lower_claims(struct plog *l, const struct cut *c, const struct recove
     if (rc == 0)
         rc = segfile_sync(l->mark);
     if (rc == 0)
-        rc = lower_epochs(l, c->sum.end_offset);
+        rc = plog_write_epochs(l);
     if (rc == 0) /* its summary, if it was sealed */
         rc = segment_write_header(c->seg, false);
     if (rc == 0)
         rc = segfile_sync(c->seg->text.file);
-    return rc < 0 ? rc : plog_save_checkpoint(l, &low);
+    if (rc == 0)
+        rc = plog_save_checkpoint(l, &low);
+    return rc < 0 ? rc : lower_epochs(l, c->sum.end_offset);
 }
 
 /* ---- files ---- */
@@ -285,7 +291,7 @@ static int prepare(struct plog *l, int64_t offset, bool by_scan, struct cut *ret
         rc = find_cut(l, offset, by_scan, ret);
     if (rc == -EBADMSG)
         *ret_lying = segment_ref(ret->seg);
-    return rc;
+    return rc == 0 && ret->sum.end_offset < l->start_offset ? -ERANGE : rc; /* the batch holds the start */
 }
 
 /* Under slow_mu and append_mu. *ret_lying: the segment whose index has to be mended first. */

@@ -75,7 +75,6 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
     bool gone = s->gone;
     int next = plog_find_segment(l, s->base) + 1;
     int64_t limit_offset = next < l->n_segs ? l->segs[next]->base : l->end_offset;
-    s->rebuilds++;
     lock_release(&l->mu);
     if (gone) {
         segment_unref(fresh);
@@ -85,8 +84,10 @@ static int rebuild(struct plog *l, struct segment *s, int64_t size, int64_t text
     int rc = segment_rebuild(fresh, size, limit_offset, interval, text_bytes);
     fresh->text_base = text_base >= 0 ? text_base : MAX(text_end - fresh->sum.text_bytes, 0);
     bool damaged = rc == 1;
-    if (rc >= 0)
+    if (rc >= 0) {
+        s->rebuilds++; /* one that failed for want of space or descriptors says nothing about the log */
         rc = segment_write_header(fresh, sealed);
+    }
     if (rc == 0) {
         rc = damaged;
         struct segment_sum sum = segment_sum(fresh);

@@ -96,10 +96,53 @@ static void no_open_that_fails_costs_more_than_its_own_work(void **state)
     must_open(f);
 }
 
+/* A lying index is made anew, and there is no room for it, from some call on: the reader is told that, however often he asks,
+ * and not that the log is damaged; when there is room he reads. */
+static void sweep_mending(struct fixture *f, int n)
+{
+    bool hit = true;
+
+    f->cfg.segment_bytes = 20000;
+    f->cfg.index_interval_bytes = 600;
+    for (int64_t from = 0; hit; from++) {
+        struct simdisk *d = disk_new(f, (uint64_t)from);
+        must_open(f);
+        for (int i = 0; i < n; i++)
+            append_n(f, 1, RECORD_BYTES);
+        assert_int_equal(flush(f), 0);
+        shut(f, true);
+        for (int64_t at = 7; simdisk_poke(d, "/d/orders-0/00000000000000000000.index", "\1", 1, at);)
+            at += INDEX_ENTRY_BYTES;
+        must_open(f);
+        disk_fails(d, DISK_CHANGES, ENOSPC, from, 1000);
+        for (int i = 0; i < 12; i++) {
+            struct plog_span span;
+            if (i == 10) {
+                hit = simdisk_plan_was_hit(d);
+                simdisk_plan(d, NULL, 0);
+            }
+            int rc = plog_read(f->l, i, n, 1, true, &span);
+            assert_true(rc == 0 || (i < 10 && rc == -ENOSPC));
+            assert_true(rc != 0 || span.base_offset == i);
+            plog_span_release(&span);
+        }
+        drop(f);
+        disk_free(f, d);
+    }
+}
+
+static void a_mending_that_finds_no_room_is_no_damage(void **state)
+{
+    sweep_mending(*state, 60);
+    sweep_mending(*state, 20); /* of the segment that is written to */
+    must_open(*state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(no_open_that_fails_costs_more_than_its_own_work),
+        T(a_mending_that_finds_no_room_is_no_damage),
     };
     return RUN(tests);
 }

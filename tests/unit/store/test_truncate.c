@@ -175,6 +175,134 @@ static void what_a_start_shows_of_a_killed_cut_stays(void **state)
     must_open(f);
 }
 
+/* 20 batches of epoch 0, and 20 of epoch 1. */
+static void fill_epochs(struct fixture *f, bool checkpointed)
+{
+    f->epoch = 0;
+    fill(f, 20);
+    f->epoch = 1;
+    plog_epoch_begin(f->l, 1);
+    for (int i = 0; i < 20; i++)
+        append_n(f, 1, 500);
+    assert_int_equal(flush(f), 0);
+    if (checkpointed)
+        assert_int_equal(plog_checkpoint(f->l, 40, true), 0);
+}
+
+/* S6, R12: a cut writes a checkpoint of its own, and lowers epochs. Wherever it is killed, each batch that is there has its
+ * epoch: also where the epochs were in no file before, and where the checkpoint covered batches above the cut. */
+static void sweep_epochs(struct fixture *f, int64_t to, bool checkpointed)
+{
+    bool hit = true;
+
+    for (int at = 0; hit; at++) {
+        struct simdisk *d = disk_new(f, (uint64_t)at);
+        fill_epochs(f, checkpointed);
+        simdisk_stop_in(d, at);
+        plog_truncate(f->l, to);
+        hit = simdisk_stopped(d);
+        simdisk_stop_in(d, -1);
+        drop(f);
+        simdisk_power_cut(d, SIMDISK_CUT_NONE);
+        must_open(f);
+        for (int64_t o = 0; o < ends_of(f).end_offset; o++)
+            assert_int_equal(plog_epoch_at(f->l, o), o < 20 ? 0 : 1);
+        drop(f);
+        disk_free(f, d);
+    }
+}
+
+static void a_cut_that_is_killed_forgets_no_epoch(void **state)
+{
+    sweep_epochs(*state, 30, false);
+    sweep_epochs(*state, 30, true);
+    sweep_epochs(*state, 10, false);
+    sweep_epochs(*state, 10, true);
+    must_open(*state);
+}
+
+/* S6: a cut that fails among its claims leaves epochs in memory that are in the file no more. */
+static void a_cut_that_fails_forgets_no_epoch(void **state)
+{
+    struct fixture *f = *state;
+    bool hit = true;
+
+    for (int at = 0; hit; at++) {
+        struct simdisk *d = disk_new(f, (uint64_t)at);
+        fill_epochs(f, true);
+        disk_fails(d, DISK_OPENS, EMFILE, at, 1);
+        int rc = plog_truncate(f->l, 10);
+        hit = simdisk_plan_was_hit(d);
+        simdisk_plan(d, NULL, 0);
+        plog_checkpoint(f->l, 10, true);
+        assert_int_equal(ends_of(f).end_offset, rc == 0 ? 10 : 40);
+        drop(f);
+        simdisk_power_cut(d, SIMDISK_CUT_NONE);
+        must_open(f);
+        for (int64_t o = 0; o < ends_of(f).end_offset; o++)
+            assert_int_equal(plog_epoch_at(f->l, o), o < 20 ? 0 : 1);
+        drop(f);
+        disk_free(f, d);
+    }
+    must_open(f);
+}
+
+/* S4: the files are cut and memory is not: what was flushed before is no claim any more. */
+static void a_flush_that_half_a_cut_overtakes_claims_nothing(void **state)
+{
+    struct fixture *f = *state;
+    bool hit = true;
+    int halves = 0;
+
+    for (int at = 0; hit; at++) {
+        struct simdisk *d = disk_new(f, (uint64_t)at);
+        f->epoch = 0;
+        fill(f, 60);
+        append_n(f, 1, 500);
+        struct plog_flush *t = plog_flush_begin(f->l);
+        int flushed = plog_flush_run(t);
+        disk_fails(d, DISK_OPENS, EMFILE, at, 1000);
+        int rc = plog_truncate(f->l, 20);
+        hit = simdisk_plan_was_hit(d);
+        simdisk_plan(d, NULL, 0);
+        plog_flush_end(f->l, t, flushed);
+        if (f->l->half_cut.seg != NULL) {
+            halves++;
+            assert_int_equal(plog_checkpoint(f->l, 20, true), 0);
+            assert_int_equal(plog_delete_before(f->l, 10), -EAGAIN);
+            assert_int_equal(plog_retain(f->l, 20, f->now_ms), 0);
+            assert_int_equal(plog_close(take(&f->l), true, 20), -EAGAIN);
+        }
+        drop(f);
+        simdisk_kill(d);
+        must_open(f);
+        assert_string_equal(f->rec.note, "");
+        assert_true(ends_of(f).end_offset == (rc == 0 ? 20 : 61) || halves > 0);
+        drop(f);
+        disk_free(f, d);
+    }
+    assert_true(halves > 0);
+    must_open(f);
+}
+
+/* The batch that holds the log's start cannot go: nothing is cut. */
+static void the_start_is_not_cut_off(void **state)
+{
+    struct fixture *f = *state;
+
+    must_open(f);
+    append_n(f, 4, 100);
+    append_n(f, 4, 100);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_delete_before(f->l, 6), 0);
+    assert_int_equal(plog_truncate(f->l, 5), -ERANGE);
+    assert_int_equal(plog_truncate(f->l, 7), -ERANGE);
+    assert_int_equal(ends_of(f).end_offset, 8);
+    assert_int_equal(append_n(f, 1, 100).base_offset, 8);
+    assert_int_equal(plog_truncate(f->l, 8), 0);
+    assert_int_equal(ends_of(f).end_offset, 8);
+}
+
 static void a_full_disk_cuts_nothing_by_half(void **state)
 {
     sweep(*state, ENOSPC, false);
@@ -209,6 +337,10 @@ int main(void)
         T(a_lying_index_is_mended_first),
         T(a_damaged_log_is_cut_before_the_damage),
         T(what_a_start_shows_of_a_killed_cut_stays),
+        T(a_cut_that_is_killed_forgets_no_epoch),
+        T(a_cut_that_fails_forgets_no_epoch),
+        T(a_flush_that_half_a_cut_overtakes_claims_nothing),
+        T(the_start_is_not_cut_off),
         T(a_full_disk_cuts_nothing_by_half),
         T(no_descriptor_cuts_nothing_by_half),
         T(a_sync_that_a_cut_overtook_proves_nothing),
