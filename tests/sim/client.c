@@ -27,7 +27,7 @@ static void on_timer(struct sim_step *st)
 {
     struct client *c = container_of(st, struct client, timer);
     const struct asked *first = TAILQ_FIRST(&c->asked);
-    if (c->end != NULL && first != NULL && sim_now(client_sim(c)) - first->sent_ns > first->patience_ns) {
+    if (c->end != NULL && first != NULL && !c->reads_nothing && sim_now(client_sim(c)) - first->sent_ns > first->patience_ns) {
         sim_note(client_sim(c), "no answer", c->number, first->api, first->correlation);
         client_close(c);
     }
@@ -219,7 +219,7 @@ static void on_readable(void *user)
     uint8_t some[16384];
     size_t k, at = 0;
     struct slice frame;
-    while ((k = simend_read(c->end, some, sizeof some)) > 0)
+    while (!c->reads_nothing && (k = simend_read(c->end, some, sizeof some)) > 0)
         bytebuf_add(&c->in, some, k);
     /* an answer may make its client close, and begin anew */
     int64_t life = c->n_closed;

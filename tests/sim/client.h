@@ -45,6 +45,7 @@ struct client {
     struct simend *end; /* NULL: no connection */
     bool is_open;
     bool gets_nothing; /* no answers, by its nature */
+    bool reads_nothing;
     bool stops; /* the end of the run is near: begin nothing new */
     struct bytebuf in, out;
     size_t out_at;
@@ -77,5 +78,8 @@ void client_heard_metadata(struct client *c, const struct asked *q, const struct
 int client_draw_topic(struct client *c);
 
 extern const struct client_kind client_producer, client_consumer, client_admin, client_member, client_rude;
+/* Reads what has rotten places from its start to what was committed when it began, once. */
+extern const struct client_kind client_sweeper;
+bool client_sweeper_is_done(const struct client *c);
 
 #endif

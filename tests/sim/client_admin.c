@@ -42,7 +42,8 @@ static void ask_create(struct admin *ad)
     ad->is_lazy = sw->lazy && !rnd_one_in(&c->rnd, 3);
     snprintf(segment, sizeof segment, "%lld", (long long)sw->segment_bytes);
     snprintf(interval, sizeof interval, "%lld", (long long)sw->index_interval_bytes);
-    configs[n++] = (struct create_topics_request_configs){ kstr_of("segment.bytes"), kstr_of(segment) };
+    if (!sw->changes_settings || rnd_one_in(&c->rnd, 2))
+        configs[n++] = (struct create_topics_request_configs){ kstr_of("segment.bytes"), kstr_of(segment) };
     configs[n++] = (struct create_topics_request_configs){ kstr_of("index.interval.bytes"), kstr_of(interval) };
     configs[n++] = (struct create_topics_request_configs){ kstr_of("message.timestamp.after.max.ms"), kstr_of("9223372036854775807") };
     configs[n++] = (struct create_topics_request_configs){ kstr_of("retention.ms"), kstr_of("-1") };
@@ -60,6 +61,7 @@ static void ask_create(struct admin *ad)
         bool async = rnd_one_in(&c->rnd, 2);
         configs[n++] = (struct create_topics_request_configs){ kstr_of("flush.policy"), kstr_of(async ? "async" : "interval") };
     }
+    ad->is_lazy |= sw->changes_policy; /* its records may come to be so */
     truth_topic_asked(client_truth(c), ad->name, ad->compacts, ad->retains, ad->is_lazy);
     struct create_topics_request q = { .topics = &topic, .n_topics = 1, .timeout_ms = 15000 };
     topic.n_configs = n;

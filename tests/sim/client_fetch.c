@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reader of one partition at a time, from a place of its choice on, by offset. All that it reads goes to the truth; so does
- * where logs begin and end.
+ * where logs begin and end. A sweeper reads each partition that has a rotten place, once, all of it.
  */
 #include "lib/base/kerr.h"
+#include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
 enum { RETRY_MS = 200 };
@@ -15,6 +16,8 @@ struct consumer {
     bool is_asking;
     int32_t max_wait_ms, max_bytes;
     int64_t not_before_ns;
+    bool sweeps, is_done;
+    int64_t until; /* a sweeper goes on to the next partition there */
 };
 
 static struct consumer *of(struct client *c)
@@ -28,6 +31,18 @@ static void start(struct client *c)
     f->topic = -1;
     f->max_wait_ms = (int32_t)rnd_log(&c->rnd, 1, 5000);
     f->max_bytes = (int32_t)rnd_log(&c->rnd, 100, 1 << 20);
+}
+
+static void start_sweeper(struct client *c)
+{
+    start(c);
+    of(c)->sweeps = true;
+    of(c)->max_bytes = 1 << 20;
+}
+
+bool client_sweeper_is_done(const struct client *c)
+{
+    return container_of(c, struct consumer, c)->is_done;
 }
 
 /* ---- questions ---- */
@@ -84,13 +99,39 @@ static void new_target(struct consumer *f)
         f->position = rnd_range(&c->rnd, part->start_asked, part->committed - 1);
 }
 
+/* The next one with a rotten place, behind the one at hand. */
+static void next_rotten(struct consumer *f)
+{
+    const struct truth *t = client_truth(&f->c);
+    int at = f->topic < 0 ? 0 : f->topic * TRUTH_PARTITIONS + f->partition + 1;
+    for (; at < t->n_topics * TRUTH_PARTITIONS; at++) {
+        f->topic = at / TRUTH_PARTITIONS;
+        f->partition = at % TRUTH_PARTITIONS;
+        const struct truth_partition *p = &t->topics[f->topic].parts[f->partition];
+        f->position = p->start_asked;
+        f->until = p->committed;
+        if (p->rotten_to > 0 && !t->topics[f->topic].delete_asked && f->position < f->until)
+            return;
+    }
+    f->is_done = true;
+}
+
+static void choose_target(struct consumer *f)
+{
+    if (!f->sweeps && (f->topic < 0 || rnd_one_in(&f->c.rnd, 200)))
+        new_target(f);
+    else if (f->sweeps && (f->topic < 0 || f->position >= f->until))
+        next_rotten(f);
+}
+
 static void go_on(struct consumer *f)
 {
     struct client *c = &f->c;
-    if (!c->is_open || f->is_asking || sim_now(client_sim(c)) < f->not_before_ns)
+    if (!c->is_open || f->is_asking || f->is_done || sim_now(client_sim(c)) < f->not_before_ns)
         return;
-    if (f->topic < 0 || rnd_one_in(&c->rnd, 200))
-        new_target(f);
+    choose_target(f);
+    if (f->is_done)
+        return;
     if (f->topic < 0 || f->is_asking)
         return;
     if (f->position < 0)
@@ -135,8 +176,9 @@ static void failed(struct consumer *f, int16_t err)
         f->position = -1;
         return;
     case KERR_CORRUPT_MESSAGE:
-        sim_fail(client_sim(c), "C1", "%s-%d: what is at %lld is told to be damaged", t->name, f->partition,
-                 (long long)f->position);
+        f->position = truth_damage_told(client_truth(c), f->topic, f->partition, f->position);
+        MARK("a reader is told of rot");
+        return;
     case KERR_UNKNOWN_TOPIC_OR_PARTITION:
     case KERR_UNKNOWN_TOPIC_ID:
         f->topic = -1;
@@ -168,6 +210,11 @@ static void answered_fetch(struct consumer *f, const struct asked *q, const stru
     while (rest.n > 0) {
         int64_t next = truth_read(t, f->topic, f->partition, rest.p, rest.n, f->position, q->b);
         struct sim_batch_head h;
+        if (next < 0) { /* its checksum tells it */
+            f->position = truth_damage_told(t, f->topic, f->partition, f->position);
+            MARK("a reader sees rot by a checksum");
+            break;
+        }
         sim_batch_head(rest.p, rest.n, &h);
         if (next > pr->high_watermark)
             sim_fail(client_sim(c), "C3", "%s-%d: the batch at %lld is read, but only %lld is committed",
@@ -175,7 +222,7 @@ static void answered_fetch(struct consumer *f, const struct asked *q, const stru
         f->position = next;
         rest = slice_of(rest.p + h.size, rest.n - (size_t)h.size);
     }
-    if (!rnd_one_in(&c->rnd, 8))
+    if (!f->sweeps && !rnd_one_in(&c->rnd, 8))
         later(f);
 }
 
@@ -190,7 +237,7 @@ static void answered(struct client *c, struct asked *q, void *answer, struct are
     } else if (q->api == API_LIST_OFFSETS) {
         const struct list_offsets_response *rsp = answer;
         const struct list_offsets_response_partitions *pr = &rsp->topics[0].partitions[0];
-        if (pr->error_code == 0)
+        if (pr->error_code == 0 && !f->sweeps)
             f->position = pr->offset; /* by name: of whichever topic has it now */
         else if (pr->error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION)
             f->topic = -1;
@@ -205,6 +252,15 @@ const struct client_kind client_consumer = {
     .name = "consumer",
     .size = sizeof(struct consumer),
     .start = start,
+    .opened = opened,
+    .answered = answered,
+    .tick = tick,
+};
+
+const struct client_kind client_sweeper = {
+    .name = "sweeper",
+    .size = sizeof(struct consumer),
+    .start = start_sweeper,
     .opened = opened,
     .answered = answered,
     .tick = tick,

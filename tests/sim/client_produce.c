@@ -3,12 +3,17 @@
  * A producer: to one partition at a time, with 1 to 5 batches under way. An idempotent one sends what has no answer, or an
  * error that may pass, once more, in its order, until it is answered; a plain one never does, so that what it sent is there
  * once at most.
+ *
+ * Who gives something up goes on with a new id, or with the next epoch of the one it has. Then somebody with the old epoch is
+ * still there (a zombie), and sends once more when the new epoch has been acknowledged in that partition.
  */
 #include <string.h>
 
 #include "lib/base/attr.h"
 #include "lib/base/kerr.h"
 #include "lib/base/varint.h"
+#include "tests/sim/diskcheck.h"
+#include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
 enum { IN_FLIGHT_MAX = 5, RETRY_MS = 100 };
@@ -16,6 +21,15 @@ enum { IN_FLIGHT_MAX = 5, RETRY_MS = 100 };
 struct pending {
     int32_t batch;
     bool is_asked, again; /* sent more than once: an error says nothing of the first time */
+};
+
+struct zombie {
+    bool is_there, is_late; /* late: its partition has acknowledged a batch of the next epoch */
+    int64_t pid;
+    int16_t epoch;
+    int topic, partition;
+    int32_t seq;
+    int32_t batch; /* that it has sent, and that has no answer; -1 */
 };
 
 struct producer {
@@ -35,6 +49,7 @@ struct producer {
     bool again; /* something failed: all that is pending is sent once more, when no answer is under way */
     int64_t not_before_ns;
     int64_t next_batch_ns;
+    struct zombie zombie;
 };
 
 static struct producer *of(struct client *c)
@@ -56,6 +71,7 @@ static void start(struct client *c)
     p->gap_ns = rnd_log(r, 5 * SIM_MS, 500 * SIM_MS);
     p->topic = p->partition = -1;
     p->pid = -1;
+    p->zombie.batch = -1;
 }
 
 /* ---- one batch ---- */
@@ -81,13 +97,12 @@ static void ask_produce(struct producer *p, struct truth_batch *b)
         client_forget(c, asked);
 }
 
-static void send_new(struct producer *p)
+static struct sim_batch_spec draw_batch(struct producer *p)
 {
     struct client *c = &p->c;
-    struct truth *t = client_truth(c);
-    struct sim_batch_spec spec = {
+    return (struct sim_batch_spec){
         .client = c->number,
-        .batch = t->clients[c->number].n,
+        .batch = client_truth(c)->clients[c->number].n,
         .count = (int32_t)rnd_range(&c->rnd, 1, p->records_max),
         .value_bytes = (int32_t)rnd_range(&c->rnd, 0, p->value_max),
         .n_keys = p->n_keys,
@@ -97,6 +112,13 @@ static void send_new(struct producer *p)
         .producer_epoch = -1,
         .base_sequence = -1,
     };
+}
+
+static void send_new(struct producer *p)
+{
+    struct client *c = &p->c;
+    struct truth *t = client_truth(c);
+    struct sim_batch_spec spec = draw_batch(p);
     if (p->idempotent) {
         int32_t *seq = &p->next_seq[p->topic][p->partition];
         spec.producer_id = p->pid;
@@ -127,6 +149,50 @@ static void pending_take(struct producer *p, int i)
         p->pending[i] = p->pending[i + 1];
 }
 
+/* ---- zombies ---- */
+static void begin_epoch(struct producer *p)
+{
+    p->zombie = (struct zombie){ .is_there = true,
+                                 .pid = p->pid,
+                                 .epoch = p->epoch,
+                                 .topic = p->topic,
+                                 .partition = p->partition,
+                                 .seq = p->next_seq[p->topic][p->partition],
+                                 .batch = -1 };
+    p->epoch++;
+    memset(p->next_seq, 0, sizeof p->next_seq);
+}
+
+static void zombie_send(struct producer *p)
+{
+    struct zombie *z = &p->zombie;
+    struct sim_batch_spec spec = draw_batch(p);
+    spec.producer_id = z->pid;
+    spec.producer_epoch = z->epoch;
+    spec.base_sequence = z->seq;
+    struct truth_batch *b = truth_new_batch(client_truth(&p->c), p->c.number, z->topic, z->partition, &spec, -1);
+    z->batch = spec.batch;
+    z->is_late = false;
+    ask_produce(p, b);
+}
+
+static void zombie_answered(struct producer *p, int16_t err, int64_t base_offset, bool stale)
+{
+    struct client *c = &p->c;
+    struct truth *t = client_truth(c);
+    struct truth_batch *b = truth_batch(t, c->number, p->zombie.batch);
+    p->zombie.is_there = false;
+    p->zombie.batch = -1;
+    if (err == 0 && !stale)
+        truth_acked(t, b, base_offset); /* where no newer epoch stands before it */
+    else if (err == KERR_INVALID_PRODUCER_EPOCH)
+        truth_refused(t, b);
+    else
+        truth_unknown(t, b);
+    MARK_IF(err == KERR_INVALID_PRODUCER_EPOCH, "a batch of an old epoch was refused");
+    play_mark_error(c->play, API_PRODUCE, err);
+}
+
 /* Nobody will know what became of what is under way. */
 static void give_up(struct producer *p)
 {
@@ -135,7 +201,11 @@ static void give_up(struct producer *p)
         truth_unknown(t, truth_batch(t, p->c.number, p->pending[i].batch));
     p->n_pending = 0;
     p->again = false;
-    p->pid = -1; /* a sequence may be missing now */
+    /* a sequence may be missing now */
+    if (p->pid >= 0 && p->topic >= 0 && p->zombie.batch < 0 && p->epoch < 1000 && rnd_one_in(&p->c.rnd, 2))
+        begin_epoch(p);
+    else
+        p->pid = -1;
     p->topic = -1;
 }
 
@@ -196,6 +266,10 @@ static void go_on(struct producer *p)
         new_target(p);
         return;
     }
+    if (p->zombie.is_late && rnd_one_in(&c->rnd, 4))
+        zombie_send(p);
+    else if (p->idempotent && p->n_pending == 0 && p->zombie.batch < 0 && rnd_one_in(&c->rnd, 40))
+        begin_epoch(p); /* as one that has been replaced */
     while (p->n_pending < p->in_flight_max && now >= p->next_batch_ns && c->is_open) {
         send_new(p);
         p->next_batch_ns = now + rnd_range(&c->rnd, 0, 2 * p->gap_ns);
@@ -228,6 +302,8 @@ static void lost(struct client *c, struct asked *q)
 {
     struct producer *p = of(c);
     int i = q->api == API_PRODUCE ? pending_find(p, q->a) : -1;
+    if (q->api == API_PRODUCE && q->a == p->zombie.batch)
+        zombie_answered(p, KERR_REQUEST_TIMED_OUT, -1, false);
     if (i < 0)
         return;
     if (p->idempotent) {
@@ -307,9 +383,14 @@ static void answered_produce(struct producer *p, const struct asked *q, const st
     int i = pending_find(p, q->a);
     if (rsp->n_responses != 1 || rsp->responses[0].n_partition_responses != 1)
         sim_fail(client_sim(c), "ORDER", "client %d: an answer to Produce has not the partition that was asked for", c->number);
+    const struct produce_response_partition_responses *pr = &rsp->responses[0].partition_responses[0];
+    if (q->a == p->zombie.batch) {
+        const struct truth_batch *z = truth_batch(client_truth(c), c->number, p->zombie.batch);
+        zombie_answered(p, pr->error_code, pr->base_offset, truth_is_stale(client_truth(c), z->topic, q->sent_ns));
+        return;
+    }
     if (i < 0)
         return; /* given up */
-    const struct produce_response_partition_responses *pr = &rsp->responses[0].partition_responses[0];
     if (pr->error_code != 0) {
         refused(p, i, pr->error_code);
         return;
@@ -319,6 +400,9 @@ static void answered_produce(struct producer *p, const struct asked *q, const st
         truth_unknown(client_truth(c), b);
     else
         truth_acked(client_truth(c), b, pr->base_offset);
+    if (p->zombie.is_there && b->topic == p->zombie.topic && b->partition == p->zombie.partition &&
+        b->spec.producer_id == p->zombie.pid && b->spec.producer_epoch > p->zombie.epoch)
+        p->zombie.is_late = p->zombie.batch < 0;
     pending_take(p, i);
 }
 
@@ -355,7 +439,7 @@ static void written(struct client *c, struct asked *q, void *answer)
     const struct produce_response_partition_responses *pr = &rsp->responses[0].partition_responses[0];
     const struct truth_batch *b = truth_batch(client_truth(c), c->number, (int32_t)q->a);
     if (pr->error_code == 0 && b != NULL)
-        play_check_durable(c->play, b, pr->base_offset);
+        diskcheck_acked(c->play, b, pr->base_offset);
 }
 
 const struct client_kind client_producer = {

@@ -9,6 +9,7 @@
 
 struct rude {
     struct client c; /* first */
+    int64_t holds_on_until_ns; /* asks for much, reads nothing and does not go */
 };
 
 static void start(struct client *c)
@@ -19,7 +20,8 @@ static void start(struct client *c)
 static void opened(struct client *c)
 {
     uint8_t junk[64];
-    switch (rnd_below(&c->rnd, 4)) {
+    c->reads_nothing = false;
+    switch (rnd_below(&c->rnd, 5)) {
     case 0: /* a size, and a part of what it promises */
         memcpy(junk, "\0\1\0\0\0\3\0\14", 8);
         client_send_bytes(c, junk, (size_t)rnd_range(&c->rnd, 1, 8));
@@ -31,6 +33,12 @@ static void opened(struct client *c)
         return;
     case 2:
         for (int i = 0; i < 20 && c->is_open; i++)
+            client_ask_metadata(c);
+        return;
+    case 3:
+        c->reads_nothing = true;
+        container_of(c, struct rude, c)->holds_on_until_ns = sim_now(client_sim(c)) + 60 * SIM_S;
+        for (int i = 0; i < 200 && c->is_open; i++)
             client_ask_metadata(c);
         return;
     default:
@@ -51,7 +59,7 @@ static void tick(struct client *c)
 {
     if (c->end == NULL && !c->stops)
         client_connect(c);
-    else if (rnd_one_in(&c->rnd, 4) || c->stops)
+    else if (sim_now(client_sim(c)) >= container_of(c, struct rude, c)->holds_on_until_ns && (rnd_one_in(&c->rnd, 4) || c->stops))
         client_close(c);
     client_tick_in(c, rnd_log(&c->rnd, 10 * SIM_MS, 4 * SIM_S));
 }

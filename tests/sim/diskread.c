@@ -180,3 +180,65 @@ const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64
     free(all);
     return wrong;
 }
+
+/* ---- places ---- */
+struct found { /* the batch before the one at hand, which may be the last */
+    bool any;
+    char path[512];
+    int64_t at;
+    struct sim_batch_head h;
+};
+
+static void tell_found(const struct found *b, bool is_last, diskread_place_fn *f, void *arg)
+{
+    if (b->any)
+        f(arg, b->path, b->at, &b->h, is_last);
+}
+
+/* False: it ends with what is no batch. */
+static bool places_in(const char *path, const uint8_t *p, int64_t n, struct found *before, diskread_place_fn *f, void *arg)
+{
+    struct sim_batch_head h;
+    for (int64_t at = 0; at < n; at += h.size) {
+        if (sim_batch_head(p + at, (size_t)(n - at), &h) != NULL)
+            return false;
+        tell_found(before, false, f, arg);
+        *before = (struct found){ .any = true, .at = at, .h = h };
+        snprintf(before->path, sizeof before->path, "%s", path);
+    }
+    return true;
+}
+
+void diskread_places(struct simdisk *d, const char *dir, diskread_place_fn *f, void *arg)
+{
+    struct found before = { 0 };
+    size_t n;
+    int64_t *all = numbers(d, dir, true, ".log", &n);
+    bool sound = true;
+    for (size_t i = 0; i < n && sound; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%020" PRId64 ".log", dir, all[i]);
+        int64_t size = simdisk_size(d, path, true);
+        uint8_t *p = xmalloc((size_t)MAX(size, 0) + 1);
+        size = simdisk_peek(d, path, true, p, (size_t)MAX(size, 0), 0);
+        sound = size >= 0 && places_in(path, p, size, &before, f, arg);
+        free(p);
+    }
+    tell_found(&before, true, f, arg);
+    free(all);
+}
+
+void diskread_files(struct simdisk *d, int n_dirs, void (*f)(void *arg, const char *path), void *arg)
+{
+    for (int i = 0; i < n_dirs; i++) {
+        char path[600];
+        int err;
+        snprintf(path, sizeof path, "/data%d", i);
+        const struct inode *top = names_find(d->root, path, false, &err);
+        for (const struct entry *e = top == NULL ? NULL : top->now; e != NULL; e = e->hh.next)
+            for (const struct entry *k = e->inode->is_dir ? e->inode->now : NULL; k != NULL; k = k->hh.next) {
+                snprintf(path, sizeof path, "/data%d/%s/%s", i, e->name, k->name);
+                f(arg, path);
+            }
+    }
+}

@@ -24,6 +24,11 @@ struct diskread_hint {
     int64_t segment, at, offset;
 };
 bool diskread_batch(struct simdisk *d, const char *dir, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret);
+/* Each sound batch of a log as it is on the disk for certain, and where; until the first place that is not. */
+typedef void diskread_place_fn(void *arg, const char *path, int64_t at, const struct sim_batch_head *h, bool is_last);
+void diskread_places(struct simdisk *d, const char *dir, diskread_place_fn *f, void *arg);
+/* Each file in a directory of a log directory, in some order that a seed decides. */
+void diskread_files(struct simdisk *d, int n_dirs, void (*f)(void *arg, const char *path), void *arg);
 /* The greatest NNN of an NNN.start in it, or -1. */
 int64_t diskread_start(struct simdisk *d, const char *dir);
 

@@ -22,16 +22,24 @@ UNIT_TESTS += %D%/test_simnet
 %C%_test_simnet_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
 %C%_test_simnet_LDADD = %D%/libsim.a $(LIBS_LOOP) $(CMOCKA_LIBS)
 
+# The checkers, held against histories that contradict themselves.
+UNIT_TESTS += %D%/test_checkers
+%C%_test_checkers_SOURCES = %D%/batches.c %D%/diskcheck.c %D%/diskread.c %D%/test_checkers.c %D%/truth.c
+%C%_test_checkers_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_checkers_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
+%C%_test_checkers_LDADD = %D%/libsimdisk.a %D%/libsim.a $(LIBS_STORE) $(CMOCKA_LIBS)
+
 # The simulator: a whole broker with raw clients. `make check` runs a few seeds (tests/sim/seeds.sh), `make check-sim` 20,000.
 check_PROGRAMS += %D%/sim
 %C%_sim_SOURCES = %D%/batches.c %D%/batches.h %D%/client.c %D%/client.h %D%/client_admin.c %D%/client_fetch.c %D%/client_group.c \
-	%D%/client_produce.c %D%/client_rude.c %D%/diskread.c %D%/diskread.h %D%/main.c %D%/marks.c %D%/marks.h %D%/plan.c %D%/plan.h \
-	%D%/play.c %D%/play.h %D%/simbroker.c %D%/simbroker.h %D%/simhost.c %D%/simhost.h %D%/truth.c %D%/truth.h
+	%D%/client_produce.c %D%/client_rude.c %D%/diskcheck.c %D%/diskcheck.h %D%/diskread.c %D%/diskread.h %D%/logplay.c %D%/logplay.h %D%/main.c %D%/marks.c %D%/marks.h %D%/plan.c %D%/plan.h \
+	%D%/play.c %D%/play.h %D%/rot.c %D%/rot.h %D%/simbroker.c %D%/simbroker.h %D%/simhost.c %D%/simhost.h %D%/truth.c %D%/truth.h
 %C%_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_sim_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
 %C%_sim_LDADD = %D%/libsim.a %D%/libsimdisk.a $(LIBS_KLOGD)
 TESTS += %D%/seeds.sh
 EXTRA_DIST += %D%/seeds.sh
 check-sim: %D%/sim
-	%D%/sim --seeds 1..20000 --jobs $$(nproc)
+	%D%/sim --log-only --seeds 1..20000 --jobs $$(nproc) --all-marks
+	%D%/sim --seeds 1..20000 --jobs $$(nproc) --all-marks
 .PHONY: check-sim

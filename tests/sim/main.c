@@ -3,11 +3,12 @@
  * The simulator: runs seeds.
  *
  *     sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink] [--twice PERCENT]
- *         [--failures N] [--hashes]
+ *         [--failures N] [--hashes] [--log-only] [--all-marks]
  *
  * Many seeds run in processes of their own, a fork for each few hundred (what a crashed broker had in memory is never freed), J
  * of them at a time. A seed that fails is named with the command that repeats it. --trace prints each event, --log the
- * broker's own lines. --shrink leaves out faults of a failing seed as long as it fails by the same rule, and prints the plan
+ * broker's own lines. --log-only runs a log without a broker (logplay.h). --all-marks fails when something that is counted was
+ * never come past. --shrink leaves out faults of a failing seed as long as it fails by the same rule, and prints the plan
  * that is left.
  */
 #include <errno.h>
@@ -26,6 +27,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/store/plog_check.h"
+#include "tests/sim/logplay.h"
 #include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
@@ -34,7 +36,7 @@ enum { SEEDS_A_FORK = 100, SEED_SECONDS = 60 };
 static struct options {
     uint64_t from, to;
     int jobs;
-    bool trace, log, print_plan, shrink, hashes;
+    bool trace, log, print_plan, shrink, hashes, log_only, all_marks;
     int twice, failures; /* percent; after so many no more is begun */
     const char *plan_file;
     struct plan plan;
@@ -50,7 +52,7 @@ static struct shared {
 static void usage(void)
 {
     fprintf(stderr, "usage: sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink]\n"
-                    "           [--twice PERCENT] [--failures N] [--hashes]\n");
+                    "           [--twice PERCENT] [--failures N] [--hashes] [--log-only] [--all-marks]\n");
     exit(2);
 }
 
@@ -70,16 +72,24 @@ static void on_alarm(int sig)
     abort();
 }
 
+static void play(uint64_t seed, unsigned prints, struct play_figures *ret)
+{
+    if (opt.log_only)
+        logplay_run(seed, prints, ret);
+    else
+        play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, prints, ret);
+}
+
 static void run_one(uint64_t seed)
 {
     struct play_figures f, again;
     unsigned prints = (opt.trace ? PLAY_TRACE : 0) | (opt.log ? PLAY_LINES : 0);
     alarm(SEED_SECONDS);
-    play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, prints, &f);
+    play(seed, prints, &f);
     if (opt.hashes)
         printf("%" PRIu64 " %016" PRIx64 "\n", seed, f.hash);
     if (rnd_mix(seed) % 100 < (uint64_t)opt.twice) {
-        play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, 0, &again);
+        play(seed, 0, &again);
         if (again.hash != f.hash) {
             printf("seed %" PRIu64 ": HASH: the second run is another one\n", seed);
             fflush(stdout);
@@ -123,7 +133,7 @@ static void note_failure(uint64_t seed, int status)
         printf("seed %" PRIu64 ": ended by signal %d (%s)\n", seed, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) != SIM_EXIT_FAILED)
         printf("seed %" PRIu64 ": ended with status %d\n", seed, WEXITSTATUS(status));
-    printf("repeat: tests/sim/sim --seed %" PRIu64 " --log\n", seed);
+    printf("repeat: tests/sim/sim%s --seed %" PRIu64 " --log\n", opt.log_only ? " --log-only" : "", seed);
     fflush(stdout);
 }
 
@@ -264,6 +274,10 @@ static void parse(int argc, char **argv)
             opt.shrink = true;
         else if (strcmp(a, "--hashes") == 0)
             opt.hashes = true;
+        else if (strcmp(a, "--log-only") == 0)
+            opt.log_only = true;
+        else if (strcmp(a, "--all-marks") == 0)
+            opt.all_marks = true;
         else if (strcmp(a, "--seed") == 0 && sscanf(value, "%" SCNu64, &opt.from) == 1)
             opt.to = opt.from, i++;
         else if (strcmp(a, "--seeds") == 0 && sscanf(value, "%" SCNu64 "..%" SCNu64, &opt.from, &opt.to) == 2)
@@ -320,7 +334,8 @@ int main(int argc, char **argv)
     if (opt.shrink)
         return 0;
     print_figures(seconds() - began);
-    if (opt.from != opt.to)
-        marks_print(stdout);
-    return atomic_load(&shared->n_failed) > 0;
+    int n_never = opt.from != opt.to ? marks_print(stdout, opt.log_only) : 0;
+    if (opt.all_marks && n_never > 0)
+        printf("%d of these were never come past\n", n_never);
+    return atomic_load(&shared->n_failed) > 0 || (opt.all_marks && n_never > 0);
 }

@@ -52,30 +52,32 @@ void marks_error(int16_t api, int16_t err)
 static const struct {
     const char *text, *name;
 } lines[] = {
-    { "were no whole batches and were cut off", "log: a torn end was cut off" },
-    { "they were zeros", "log: and was zeros" },
-    { "is damaged: rebuilt from the log", "log: an index was rebuilt" },
-    { "has no segment: it begins at offset", "log: a directory without a segment" },
-    { "the disk is full", "log: recovery on a full disk" },
-    { "; it goes on there", "log: the log goes on at its start" },
-    { "cannot open the log", "log: a log could not be opened" },
-    { "cannot delete the log", "log: a log could not be deleted" },
-    { "the topic was deleted; removing what is left", "log: what was left of a deleted topic" },
-    { "removed what was left of a deleted partition", "log: what was left of a deleted partition" },
-    { "partition.metadata is missing", "log: partition.metadata is missing" },
-    { "belongs to no segment", "log: a file of no segment" },
-    { "registers.journal: ", "log: a torn end of the registers" },
-    { "a change was refused", "log: the registers are full" },
-    { "cannot be created: ", "log: positions have no topic" },
-    { "records were deleted by request", "log: records were deleted" },
-    { "retention removed", "log: retention" },
-    { "cleaned up to offset", "log: cleaning" },
-    { "cleaning failed", "log: cleaning failed" },
-    { "it is tried again later", "log: upkeep failed" },
-    { "new connections wait or are turned away", "log: no descriptor for a connection" },
-    { "log directory ", "log: a log directory failed" },
-    { "did not take their answers", "log: a stop cuts connections off" },
-    { "is deleted, partitions=", "log: a topic was deleted" },
+    { "were no whole batches and were cut off", "line: a torn end was cut off" },
+    { "they were zeros", "line: and was zeros" },
+    { "is damaged: rebuilt from the log", "line: the leader epochs were found anew" },
+    { "is damaged: scanned from the start", "line: a checkpoint was damaged" },
+    { "kept: records from offset", "line: damage was found, and kept" },
+    { "has no segment: it begins at offset", "line: a directory without a segment" },
+    { "the disk is full", "line: recovery on a full disk" },
+    { "; it goes on there", "line: the log goes on at its start" },
+    { "cannot open the log", "line: a log could not be opened" },
+    { "cannot delete the log", "line: a log could not be deleted" },
+    { "the topic was deleted; removing what is left", "line: what was left of a deleted topic" },
+    { "removed what was left of a deleted partition", "line: what was left of a deleted partition" },
+    { "partition.metadata is missing", "line: partition.metadata is missing" },
+    { "belongs to no segment", "line: a file of no segment" },
+    { "registers.journal: ", "line: a torn end of the registers" },
+    { "a change was refused", "line: the registers are full" },
+    { "cannot be created: ", "line: positions have no topic" },
+    { "records were deleted by request", "line: records were deleted" },
+    { "retention removed", "line: retention" },
+    { "cleaned up to offset", "line: cleaning" },
+    { "cleaning failed", "line: cleaning failed" },
+    { "it is tried again later", "line: upkeep failed" },
+    { "new connections wait or are turned away", "line: no descriptor for a connection" },
+    { "log directory ", "line: a log directory failed" },
+    { "did not take their answers", "line: a stop cuts connections off" },
+    { "is deleted, partitions=", "line: a topic was deleted" },
 };
 
 void marks_line(const char *line)
@@ -85,14 +87,24 @@ void marks_line(const char *line)
             atomic_fetch_add(&counters->lines[i], 1);
 }
 
-int marks_print(FILE *to)
+/* Those of a log without a broker begin so. */
+static bool is_of_log(const struct mark *m)
+{
+    return strncmp(m->name, "log: ", 5) == 0;
+}
+
+int marks_print(FILE *to, bool log_only)
 {
     int zero = 0;
     for (struct mark *m = __start_sim_marks; m < __stop_sim_marks; m++) {
         int64_t n = atomic_load(&counters->marks[m - __start_sim_marks]);
+        if (is_of_log(m) != log_only)
+            continue;
         fprintf(to, "%12lld  %s\n", (long long)n, m->name);
         zero += n == 0;
     }
+    if (log_only)
+        return zero;
     for (int i = 0; i < FAULT_KINDS; i++) {
         fprintf(to, "%12lld  fault: %s\n", (long long)counters->faults[i], fault_names[i]);
         zero += counters->faults[i] == 0;

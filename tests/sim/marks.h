@@ -32,7 +32,7 @@ void marks_fault(int kind); /* enum fault_kind */
 void marks_error(int16_t api, int16_t err);
 /* A line of the broker's: which branch of recovery, cleaning, retention it tells of. */
 void marks_line(const char *line);
-/* Prints the table; returns how many marks are 0. */
-int marks_print(FILE *to);
+/* Prints the table; returns how many marks are 0. log_only: those of logplay.c, whose names begin with "log: ". */
+int marks_print(FILE *to, bool log_only);
 
 #endif

@@ -26,6 +26,7 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_EIO] = "disk-error",
     [FAULT_FDS] = "no-descriptors",
     [FAULT_SLOW] = "slow-disk",
+    [FAULT_ROT] = "rot",
 };
 
 static void draw_numbers(struct fault *f, struct rnd *r, int n_hosts)
@@ -72,6 +73,10 @@ static void draw_numbers(struct fault *f, struct rnd *r, int n_hosts)
     case FAULT_SLOW:
         f->a = rnd_log(r, 2000, 200000);
         f->b = rnd_log(r, 100, 20000);
+        break;
+    case FAULT_ROT:
+        f->a = rnd_log(r, 1, 1 << 30);
+        f->b = rnd_range(r, 0, 5);
         break;
     default:
         break;

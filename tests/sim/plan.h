@@ -28,6 +28,7 @@ enum fault_kind {
     FAULT_EIO,          /* the a-th call of class b fails */
     FAULT_FDS,          /* only a more descriptors, for b ms */
     FAULT_SLOW,         /* the disk takes a thousandths of its times for b ms */
+    FAULT_ROT,          /* kill -9, and bytes rot before the next start (rot.h) */
     FAULT_KINDS
 };
 

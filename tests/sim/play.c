@@ -10,8 +10,9 @@
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
-#include "tests/sim/diskread.h"
+#include "tests/sim/diskcheck.h"
 #include "tests/sim/marks.h"
+#include "tests/sim/rot.h"
 #include "tests/sim/simbroker.h"
 
 enum {
@@ -21,7 +22,6 @@ enum {
     STOP_S = 60,        /* a stop */
     RESTART_SOON_MS = 100,
     SEED_FULL_CAPACITY = 64 << 20,
-    NEVER_SEEN_MAX = 100000, /* records on a disk that nobody has read */
 };
 
 /* ---- the swarm ---- */
@@ -47,7 +47,14 @@ static void swarm_draw(struct swarm *sw, uint64_t seed)
         .compaction = rnd_one_in(&r, 3),
         .retention = rnd_one_in(&r, 3),
         .lazy = !rnd_one_in(&r, 3),
+        .registers_compact_min = rnd_log(&r, 2048, 64 * 1024),
+        .changes_settings = rnd_one_in(&r, 3),
     };
+    if (sw->changes_settings) {
+        sw->changes_policy = rnd_one_in(&r, 3);
+        sw->last_dir_from = (int)rnd_log(&r, 1, 8);
+        sw->n_dirs++;
+    }
 }
 
 static void disk_make(struct play *p, uint64_t seed)
@@ -120,6 +127,9 @@ static void on_host_ended(struct simhost *h)
         sim_fail(p->sim, "C12", "the broker ended itself with status %d, and nothing was wrong", h->die_status);
     int64_t down = healed ? RESTART_SOON_MS : MAX((int64_t)1, p->plan.down_ms[p->n_ends % PLAN_MAX]);
     p->n_ends++;
+    if (p->rot_due != NULL)
+        rot(p, p->rot_due->a, p->rot_due->b);
+    p->rot_due = NULL;
     sim_in(p->sim, &p->restart, down * SIM_MS);
 }
 
@@ -227,6 +237,11 @@ static void do_fault(struct play *p, const struct fault *f)
         simdisk_set_slowness(p->disk, f->a);
         sim_in(p->sim, &p->slow_ends, f->b * SIM_MS);
         break;
+    case FAULT_ROT:
+        p->rot_due = f;
+        p->needs_start = true;
+        simhost_end(&p->host, HOST_KILLED);
+        break;
     case FAULT_KINDS:
         break;
     }
@@ -270,6 +285,7 @@ static void heal(struct play *p)
     sim_cancel(p->sim, &p->slow_ends);
     on_full_ends(&p->full_ends);
     on_fds_end(&p->fds_end);
+    simdisk_rescue(p->disk);
     simdisk_set_slowness(p->disk, 1000);
     simdisk_plan(p->disk, NULL, 0);
     simdisk_stop_in(p->disk, -1);
@@ -295,122 +311,28 @@ void play_mark_error(struct play *p, int16_t api, int16_t err)
     marks_error(api, err);
 }
 
-static const char *what_is_missing(struct play *p, const struct truth_topic *t, int partition)
+/* ---- what the broker does to its disk ---- */
+static bool ends_with(const char *s, const char *end)
 {
-    char dir[128];
-    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, false, dir, sizeof dir))
-        return "there is no directory";
-    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, true, dir, sizeof dir))
-        return "its directory's name is not synced";
-    return "its bytes or its file's name are not synced";
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && strcmp(s + n - k, end) == 0;
 }
 
-static bool is_on_disk(struct play *p, const struct truth_topic *t, const struct truth_batch *b, int64_t base)
+/* S2: a log is written where it ends, and nowhere else. Who writes in another place has left something behind. */
+static void on_rewrote(struct simhost *h, const char *path, int64_t at)
 {
-    struct sim_batch_head h;
-    struct sim_records it;
-    struct sim_record r;
-    char dir[128];
-    CLEANUP(bytebuf_done) struct bytebuf bytes = { 0 };
-    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, b->partition, true, dir, sizeof dir) ||
-        !diskread_batch(p->disk, dir, base, &p->hints[b->topic][b->partition], &bytes) ||
-        sim_batch_head(bytes.p, bytes.n, &h) != NULL)
-        return false;
-    sim_records_start(&it, bytes.p, &h);
-    return sim_records_next(&it, &r) == 1 && r.client == b->spec.client && r.batch == b->spec.batch && h.count == b->spec.count;
+    const struct play *p = h->user;
+    if (ends_with(path, ".log"))
+        sim_fail(p->sim, "S2", "%s: a write at %" PRId64 " changes what stood there, or leaves a hole", path, at);
 }
 
-void play_check_durable(struct play *p, const struct truth_batch *b, int64_t base)
+/* S6: what takes the place of a small file is on the disk before. */
+static void on_renamed(struct simhost *h, const char *from, const char *to, bool unsynced)
 {
-    const struct truth_topic *t = &p->truth.topics[b->topic];
-    const struct truth_partition *part = &t->parts[b->partition];
-    if (t->delete_asked || t->retains || t->compacts || t->is_lazy || base < part->start_asked)
-        return; /* it may have been deleted meanwhile */
-    if (!is_on_disk(p, t, b, base))
-        sim_fail(p->sim, "S4", "%s-%d: the batch at %lld (%d.%d) is acknowledged, but not on the disk (%s)", t->name, b->partition,
-                 (long long)base, b->spec.client, b->spec.batch, what_is_missing(p, t, b->partition));
-}
-
-/* ---- the end ---- */
-struct reading {
-    struct play *play;
-    int topic, partition;
-    int64_t first, next;
-    bool *there; /* by offset */
-    int64_t n_there;
-};
-
-static bool take_batch(void *arg, const uint8_t *bytes, const struct sim_batch_head *h)
-{
-    struct reading *r = arg;
-    const struct truth_topic *t = &r->play->truth.topics[r->topic];
-    if (r->first < 0)
-        r->first = r->next = h->base_offset;
-    if (h->base_offset > r->next && !t->compacts)
-        sim_fail(r->play->sim, "C1", "%s-%d: offsets %lld to %lld are not on the disk", t->name, r->partition,
-                 (long long)r->next, (long long)h->base_offset - 1);
-    r->next = h->base_offset + h->last_offset_delta + 1;
-    /* what was deleted may still stand in the first segment */
-    if (r->next > t->parts[r->partition].start)
-        truth_read(&r->play->truth, r->topic, r->partition, bytes, (size_t)h->size, -1, 0);
-    struct sim_records it;
-    struct sim_record rec;
-    sim_records_start(&it, bytes, h);
-    while (sim_records_next(&it, &rec) == 1)
-        if (rec.offset < r->n_there)
-            r->there[rec.offset] = true;
-    return true;
-}
-
-/* C13: of each key the newest record is there. */
-static void check_compacted(const struct reading *r)
-{
-    const struct truth_topic *t = &r->play->truth.topics[r->topic];
-    const struct truth_partition *part = &t->parts[r->partition];
-    int64_t newest[64];
-    memset(newest, 0xff, sizeof newest);
-    for (int64_t o = part->start_asked; o < part->n; o++)
-        if (part->at[o].client >= 0 && part->at[o].key >= 0)
-            newest[part->at[o].key % 64] = o;
-    for (int k = 0; k < 64; k++)
-        if (newest[k] >= 0 && !r->there[newest[k]])
-            sim_fail(r->play->sim, "C13", "%s-%d: the newest record of key k%d, at %lld, is gone", t->name, r->partition, k,
-                     (long long)newest[k]);
-}
-
-static void check_partition(struct play *p, int topic, int partition)
-{
-    const struct truth_topic *t = &p->truth.topics[topic];
-    const struct truth_partition *part = &t->parts[partition];
-    struct reading r = { .play = p, .topic = topic, .partition = partition, .first = -1, .n_there = part->n + NEVER_SEEN_MAX };
-    char dir[128];
-    int64_t at = 0;
-    if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, false, dir, sizeof dir))
-        sim_fail(p->sim, "C1", "%s-%d is not on the disk", t->name, partition);
-    r.there = xcalloc((size_t)r.n_there, sizeof *r.there);
-    const char *wrong = diskread_log(p->disk, dir, false, 0, take_batch, &r, &at);
-    if (wrong != NULL)
-        sim_fail(p->sim, "C1", "%s/%020" PRId64 ".log: behind offset %" PRId64 ": %s", dir, at, r.next, wrong);
-    if (r.next < part->committed && part->start_asked < part->committed && !t->retains)
-        sim_fail(p->sim, "C1", "%s-%d ends at %" PRId64 " on the disk, but all below %" PRId64 " was committed", t->name,
-                 partition, r.next, part->committed);
-    if (r.first > part->start_asked && !t->retains && !t->compacts)
-        sim_fail(p->sim, "C1", "%s-%d begins at %" PRId64 " on the disk, but deletion was asked for up to %" PRId64 " only", t->name,
-                 partition, r.first, part->start_asked);
-    if (t->compacts && !t->retains)
-        check_compacted(&r);
-    free(r.there);
-}
-
-static void check_disk(struct play *p)
-{
-    struct truth *t = &p->truth;
-    for (int i = 0; i < t->n_topics; i++) {
-        if (t->topics[i].internal || t->topics[i].delete_asked || !t->topics[i].is_known)
-            continue;
-        for (int k = 0; k < t->topics[i].n_partitions; k++)
-            check_partition(p, i, k);
-    }
+    const struct play *p = h->user;
+    MARK_IF(ends_with(to, "registers.snapshot"), "the registers began a new journal");
+    if (unsynced && ends_with(from, ".tmp"))
+        sim_fail(p->sim, "S6", "%s becomes %s with bytes that are not synced", from, to);
 }
 
 /* ---- phases ---- */
@@ -474,6 +396,32 @@ static bool is_drained(const struct play *p)
     return true;
 }
 
+static bool has_rot(const struct play *p)
+{
+    for (int i = 0; i < p->truth.n_topics; i++)
+        for (int k = 0; k < TRUTH_PARTITIONS; k++)
+            if (p->truth.topics[i].parts[k].rotten_to > 0 && !p->truth.topics[i].delete_asked)
+                return true;
+    return false;
+}
+
+static bool has_swept(const struct play *p)
+{
+    return client_sweeper_is_done(p->sweeper);
+}
+
+/* All but what has rotted can be read. */
+static void check_rotten(struct play *p)
+{
+    if (!has_rot(p))
+        return;
+    p->sweeper = client_new(p, &client_sweeper, PLAY_CLIENTS, 1 + PLAY_CLIENTS % (SIM_HOSTS - 1));
+    run_until(p, sim_now(p->sim) + DRAIN_S * SIM_S, has_swept);
+    if (!has_swept(p))
+        sim_fail(p->sim, "C12", "what stands before and behind rotten places is not given within %d s", DRAIN_S);
+    MARK("partitions with rotten places were read");
+}
+
 static void phase_end(struct play *p)
 {
     p->phase = PLAY_DRAINING;
@@ -482,6 +430,7 @@ static void phase_end(struct play *p)
     run_until(p, sim_now(p->sim) + DRAIN_S * SIM_S, is_drained);
     if (!is_drained(p))
         sim_fail(p->sim, "C12", "batches have had no answer for %d s, and nothing is wrong", DRAIN_S);
+    check_rotten(p);
     p->phase = PLAY_OVER;
     simbroker_ask_stop(p);
     run_until(p, sim_now(p->sim) + STOP_S * SIM_S, has_ended);
@@ -491,7 +440,7 @@ static void phase_end(struct play *p)
     }
     if (!p->stopped_clean)
         sim_fail(p->sim, "S7", "nothing is wrong, and the stop was not clean");
-    check_disk(p);
+    diskcheck(p);
 }
 
 /* ---- the broker's lines ---- */
@@ -505,6 +454,7 @@ static const char *const never[] = {
     "it was closed with",
     "does not hold what was written there",
     "its partitions are offline until klogd is started anew",
+    "holds nothing of klog's",
 };
 
 static void on_line(void *arg, enum log_level level, const char *line)
@@ -543,8 +493,11 @@ static void play_begin(struct play *p, uint64_t seed, const struct plan *plan)
     p->nw = simnet_new(p->sim);
     disk_make(p, seed);
     truth_init(&p->truth, p->sim);
+    p->truth.positions_may_go = sw->changes_policy;
     simhost_init(&p->host, p->sim, p->nw, p->disk, PLAY_BROKER_HOST);
     p->host.ended = on_host_ended;
+    p->host.rewrote = on_rewrote;
+    p->host.renamed = on_renamed;
     p->host.user = p;
     p->restart.run = on_restart;
     p->next_fault.run = on_next_fault;
@@ -572,6 +525,7 @@ static void play_free(struct play *p)
 {
     for (int i = 0; i < p->n_clients; i++)
         client_free(p->clients[i]);
+    client_free(p->sweeper);
     simnet_free(p->nw);
     simdisk_free(p->disk);
     truth_done(&p->truth);

@@ -24,11 +24,15 @@ struct swarm {
     int64_t faults_ms; /* so long */
     int n_producers, n_consumers, n_members, n_admins, n_rude;
     int n_dirs, n_loops, n_workers;
+    bool changes_settings; /* each life has other threads, segment.bytes, ... */
+    int last_dir_from;     /* ... and the last of the log directories is there from this life on */
+    bool changes_policy;   /* ... and another flush.policy for topics that have none of their own */
     int64_t segment_bytes, index_interval_bytes;
     bool journal; /* simdisk_config */
     int64_t slowness; /* of the disk, in thousandths: the slower, the more is not synced when the power goes */
     uint32_t write_back, part; /* simdisk_chances */
     bool compaction, retention, lazy; /* topics with these there may be */
+    int64_t registers_compact_min;
 };
 
 enum play_phase { PLAY_FAULTS, PLAY_HEALED, PLAY_DRAINING, PLAY_OVER };
@@ -53,7 +57,9 @@ struct play {
     struct play_broker *broker; /* of the process that runs and serves; NULL */
     bool stopped_clean;         /* the last life ended so */
     bool is_stopping;           /* it was asked to */
-    bool disk_lied;             /* it has told of errors: what is damaged now is not the broker's fault */
+    bool disk_lied;             /* it has told of errors, or rotted: what is damaged now is not the broker's fault */
+    const struct fault *rot_due; /* when the process has ended; NULL */
+    struct client *sweeper;     /* reads what has rotten places, at the end */
     bool prints_lines;
     bool needs_start; /* a fault ended a log directory, or kept a log from being opened: until the next start not all need work */
     int64_t n_lives, n_crashes, n_power_cuts, n_clean_stops, n_failed_starts;
@@ -73,9 +79,6 @@ void play_plan_of(uint64_t seed, struct plan *ret);
 
 /* Counts the error codes that clients were told. */
 void play_mark_error(struct play *p, int16_t api, int16_t err);
-
-/* S4: the batch that is being acknowledged, is it on the disk? */
-void play_check_durable(struct play *p, const struct truth_batch *b, int64_t base_offset);
 
 /* ---- told by simbroker.c, on its process's main fiber ---- */
 void play_start_failed(struct play *p, int rc, const char *why);

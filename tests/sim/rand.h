@@ -29,6 +29,9 @@ enum rnd_kind {
     RND_SOCKETS,
     RND_CLIENT,
     RND_CUT,
+    RND_ROT,
+    RND_LIFE, /* settings of a life */
+    RND_STORE,
 };
 
 static inline uint64_t rnd_mix(uint64_t x)

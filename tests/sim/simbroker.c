@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "daemon/broker.h"
+#include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
 struct play_broker {
@@ -31,10 +33,26 @@ static void set_number(struct broker_config *cfg, const char *key, int64_t value
     set(cfg, key, text);
 }
 
-static void configure(struct broker_config *cfg, const struct swarm *sw)
+/* What somebody has changed before this start. */
+static void change(struct broker_config *cfg, const struct swarm *sw, uint64_t seed, int life)
+{
+    static const char *const policies[] = { "commit", "interval", "async" };
+    struct rnd r = rnd_of(seed, RND_LIFE, (uint64_t)life);
+    set_number(cfg, "num.network.threads", rnd_range(&r, 1, 3));
+    set_number(cfg, "num.io.threads", rnd_range(&r, 1, 4));
+    set_number(cfg, "log.segment.bytes", rnd_log(&r, 1024, 64 * 1024));
+    set_number(cfg, "offsets.topic.segment.bytes", rnd_log(&r, 1024, 64 * 1024));
+    if (sw->changes_policy)
+        set(cfg, "flush.policy", policies[rnd_below(&r, ARRAY_LEN(policies))]);
+    MARK("a life with other settings");
+    MARK_IF(life == sw->last_dir_from, "a life with one more log directory");
+}
+
+static void configure(struct broker_config *cfg, const struct swarm *sw, uint64_t seed, int life)
 {
     char dirs[64] = "/data0";
-    for (int i = 1, n = 6; i < sw->n_dirs; i++)
+    int n_dirs = sw->changes_settings && life < sw->last_dir_from ? sw->n_dirs - 1 : sw->n_dirs;
+    for (int i = 1, n = 6; i < n_dirs; i++)
         n += snprintf(dirs + n, sizeof dirs - (size_t)n, ",/data%d", i);
     broker_config_init(cfg);
     set(cfg, "log.dirs", dirs);
@@ -51,6 +69,8 @@ static void configure(struct broker_config *cfg, const struct swarm *sw)
     set(cfg, "log.cleaner.backoff.ms", "2000");
     set(cfg, "log.cleaner.dedupe.buffer.size", "1048576");
     set(cfg, "socket.request.max.bytes", "1048576");
+    if (sw->changes_settings)
+        change(cfg, sw, seed, life);
 }
 
 void simbroker_main(struct simhost *h)
@@ -60,7 +80,8 @@ void simbroker_main(struct simhost *h)
     char err[512] = "";
     pb->main = fiber_now();
     pb->b.world = &h->world;
-    configure(&pb->b.config, &p->swarm);
+    pb->b.registers_compact_min = p->swarm.registers_compact_min;
+    configure(&pb->b.config, &p->swarm, sim_seed(p->sim), h->process.life);
     int rc = broker_start(&pb->b, err, sizeof err);
     if (rc < 0) {
         sim_note(p->sim, "start failed", rc, 0, 0);

@@ -38,15 +38,32 @@ struct call {
     bool stops;   /* everything ends with it */
     bool partly;  /* a write or read: a drawn part; another call that stops: it takes effect */
     int64_t ns;
+    bool rewrote;     /* hooks.rewrote is told path, at */
+    bool renamed;     /* hooks.renamed is told path, to, unsynced */
+    bool shrunk;      /* hooks.shrunk is told path */
+    bool unsynced;
+    int64_t at;
+    char path[2 * PATH_MAX], to[2 * PATH_MAX];
 };
 
 /* ---- the frame of each call ---- */
 
 static int call_begin(const struct store_io *io, struct call *c)
 {
-    *c = (struct call){ .d = io->ctx };
+    memset(c, 0, offsetof(struct call, path));
+    c->d = io->ctx;
     pthread_mutex_lock(&c->d->mu);
     return c->d->stopped ? -EIO : 0;
+}
+
+static void tell_judges(const struct call *c, const struct simdisk_hooks *hooks)
+{
+    if (c->rewrote && hooks->rewrote != NULL)
+        hooks->rewrote(hooks->arg, c->path, c->at);
+    if (c->renamed && hooks->renamed != NULL)
+        hooks->renamed(hooks->arg, c->path, c->to, c->unsynced);
+    if (c->shrunk && hooks->shrunk != NULL)
+        hooks->shrunk(hooks->arg, c->path, c->op == SIMDISK_UNLINK);
 }
 
 static int64_t call_end(struct call *c, int64_t rc)
@@ -55,6 +72,7 @@ static int64_t call_end(struct call *c, int64_t rc)
     struct simdisk_hooks hooks = d->cfg.hooks;
 
     pthread_mutex_unlock(&d->mu);
+    tell_judges(c, &hooks);
     if (c->stops && hooks.stopped != NULL)
         hooks.stopped(hooks.arg);
     else if (c->counted && hooks.took != NULL)
@@ -373,6 +391,10 @@ static int rename_place(struct call *c, int olddirfd, const char *oldpath, int n
         { .dir = to.dir, .to = from.found, .name = to.name },
         { .dir = from.dir, .to = NULL, .name = from.name },
     };
+    c->renamed = true;
+    c->unsynced = !from.found->is_dir && file_is_dirty(from.found);
+    snprintf(c->path, sizeof c->path, "%s", from.path);
+    snprintf(c->to, sizeof c->to, "%s", to.path);
     names_change(d, 2, parts);
     from.found->ctime_ns = wall_ns(d);
     return 0;
@@ -401,8 +423,11 @@ static int unlink_place(struct call *c, int dirfd, const char *path, bool is_dir
         rc = -ENOTEMPTY;
     if (rc == 0)
         rc = call_judge(c, SIMDISK_UNLINK, p.path);
-    if (rc == 0)
+    if (rc == 0) {
+        c->shrunk = true;
+        snprintf(c->path, sizeof c->path, "%s", p.path);
         set_name(c->d, &p, NULL);
+    }
     return rc;
 }
 
@@ -563,6 +588,27 @@ static int64_t write_vector(struct call *c, struct inode *i, const struct iovec 
     return done;
 }
 
+/* Does it do anything but go on where the file ends? */
+static bool is_no_append(const struct inode *i, const struct iovec *iov, int n_iov, int64_t at, size_t most)
+{
+    uint8_t there[SIMDISK_SECTOR];
+
+    if (at > i->size)
+        return true;
+    for (int k = 0; k < n_iov && at < i->size && most > 0; k++) {
+        const uint8_t *p = iov[k].iov_base;
+        for (size_t left = MIN(iov[k].iov_len, most); left > 0 && at < i->size;) {
+            int64_t n = file_read(i, there, MIN(left, sizeof there), at);
+            if (n <= 0)
+                return false; /* it mends what cannot be read */
+            if (memcmp(there, p, (size_t)n) != 0)
+                return true;
+            p += n, at += n, left -= (size_t)n, most -= (size_t)n;
+        }
+    }
+    return false;
+}
+
 static int64_t sd_pwritev(const struct store_io *io, int fd, const struct iovec *iov, int n_iov, off_t at)
 {
     struct call c;
@@ -574,7 +620,13 @@ static int64_t sd_pwritev(const struct store_io *io, int fd, const struct iovec 
         n += iov[k].iov_len;
     if (rc == 0 || (f != NULL && c.partly)) {
         KCHECK((f->flags & O_ACCMODE) != O_RDONLY);
-        int64_t done = write_vector(&c, f->inode, iov, n_iov, at, part_of_write(&c, n, at));
+        size_t most = part_of_write(&c, n, at);
+        if (c.d->cfg.hooks.rewrote != NULL && is_no_append(f->inode, iov, n_iov, at, most)) {
+            c.rewrote = true;
+            c.at = at;
+            snprintf(c.path, sizeof c.path, "%s", f->path);
+        }
+        int64_t done = write_vector(&c, f->inode, iov, n_iov, at, most);
         touch(c.d, f->inode);
         rc = rc < 0 ? rc : done;
     }
@@ -629,6 +681,8 @@ static int sd_ftruncate(const struct store_io *io, int fd, off_t size)
     int rc = begin_on(io, &c, SIMDISK_TRUNCATE, fd, &f);
 
     if (rc == 0) {
+        c.shrunk = size < f->inode->size;
+        snprintf(c.path, sizeof c.path, "%s", f->path);
         file_truncate(c.d, f->inode, size);
         touch(c.d, f->inode);
     }

@@ -52,6 +52,11 @@ struct simdisk_hooks {
     int64_t (*wall_ns)(void *arg); /* what files get as their time; NULL: it counts calls. Called under the lock */
     void (*took)(void *arg, enum simdisk_op op, int64_t ns);
     void (*stopped)(void *arg); /* this was the call at which everything ends */
+    /* Before those two, for who judges what is done; may be NULL. A write changed bytes that were there, or left a hole. */
+    void (*rewrote)(void *arg, const char *path, int64_t at);
+    /* The file has a new name; unsynced: so have bytes of it that a power cut may take. */
+    void (*renamed)(void *arg, const char *from, const char *to, bool unsynced);
+    void (*shrunk)(void *arg, const char *path, bool is_gone); /* by ftruncate, or its name is gone */
 };
 
 struct simdisk_config {
@@ -123,6 +128,8 @@ void simdisk_drop_cache(struct simdisk *d);
 bool simdisk_poke(struct simdisk *d, const char *path, const void *p, size_t n, int64_t at);
 /* Reads of the sector that holds `at` are -EIO until it is written. */
 bool simdisk_spoil(struct simdisk *d, const char *path, int64_t at);
+/* All of those read zeros from now on, as after a rescue to another disk. */
+void simdisk_rescue(struct simdisk *d);
 
 /* Descriptors that are no files' but count: sockets. False: there is none left. */
 bool simdisk_take_descriptor(struct simdisk *d);

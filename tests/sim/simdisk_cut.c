@@ -215,6 +215,27 @@ bool simdisk_spoil(struct simdisk *d, const char *path, int64_t at)
     return ok;
 }
 
+static void rescue_page(struct inode *i, size_t k)
+{
+    static const uint8_t zeros[SIMDISK_SECTOR];
+    struct page *g = &i->pages[k];
+    for (unsigned s = 0; s < SECTORS; s++)
+        if (g->spoilt & (1u << s))
+            file_poke(i, zeros, sizeof zeros, (int64_t)(k * SIMDISK_PAGE + s * SIMDISK_SECTOR));
+    g->spoilt = 0;
+}
+
+void simdisk_rescue(struct simdisk *d)
+{
+    struct inode *i;
+
+    pthread_mutex_lock(&d->mu);
+    TAILQ_FOREACH(i, &d->inodes, link)
+        for (size_t k = 0; k < i->n_pages; k++)
+            rescue_page(i, k);
+    pthread_mutex_unlock(&d->mu);
+}
+
 void simdisk_drop_cache(struct simdisk *d)
 {
     struct inode *i;

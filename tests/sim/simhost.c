@@ -67,6 +67,27 @@ static void disk_stopped(void *arg)
     sim_process_ends(&h->process);
 }
 
+static void rewrote(void *arg, const char *path, int64_t at)
+{
+    struct simhost *h = arg;
+    if (h->rewrote != NULL)
+        h->rewrote(h, path, at);
+}
+
+static void renamed(void *arg, const char *from, const char *to, bool unsynced)
+{
+    struct simhost *h = arg;
+    if (h->renamed != NULL)
+        h->renamed(h, from, to, unsynced);
+}
+
+static void shrunk(void *arg, const char *path, bool is_gone)
+{
+    struct simhost *h = arg;
+    if (h->shrunk != NULL)
+        h->shrunk(h, path, is_gone);
+}
+
 static bool may_open(void *arg)
 {
     return simdisk_take_descriptor(((struct simhost *)arg)->disk);
@@ -156,7 +177,13 @@ void simhost_start(struct simhost *h, void (*main)(struct simhost *h))
     h->bytes = rnd_of(seed, RND_BYTES, which);
     simclock_init(&h->clock, h->sim, &clock, h->wall_offset_ms);
     simexec_init(&h->exec, h->sim, &h->clock, rnd_of(seed, RND_JOBS, which));
-    simdisk_set_hooks(h->disk, &(struct simdisk_hooks){ .arg = h, .wall_ns = wall_ns, .took = took, .stopped = disk_stopped });
+    simdisk_set_hooks(h->disk, &(struct simdisk_hooks){ .arg = h,
+                                                        .wall_ns = wall_ns,
+                                                        .took = took,
+                                                        .stopped = disk_stopped,
+                                                        .rewrote = rewrote,
+                                                        .renamed = renamed,
+                                                        .shrunk = shrunk });
     simdisk_set_fd_limit(h->disk, (int)h->fd_limit);
     simnic_init(&h->nic, h->nw, &h->process, &h->exec.fibers, simdisk_io(h->disk));
     h->nic.may_open = may_open;

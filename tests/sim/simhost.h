@@ -39,6 +39,9 @@ struct simhost {
     int die_status;
     int64_t calls_to_crash; /* of its network; -1: none */
     void (*ended)(struct simhost *h); /* the process is gone; its disk is as it left it */
+    void (*rewrote)(struct simhost *h, const char *path, int64_t at); /* as in simdisk_hooks; may be NULL, and the next */
+    void (*renamed)(struct simhost *h, const char *from, const char *to, bool unsynced);
+    void (*shrunk)(struct simhost *h, const char *path, bool is_gone);
     void *user;
     void (*main)(struct simhost *h);
 };

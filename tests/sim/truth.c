@@ -208,14 +208,19 @@ static void batch_at(struct truth *t, struct truth_batch *b, int64_t base)
     p->committed = MAX(p->committed, base + b->spec.count);
 }
 
-/* C5: the batches of one producer in one partition stand in the order of their sequences. */
+/* C5, C9: the batches of one producer in one partition stand in the order of their epochs and sequences. */
 static void check_order(struct truth *t, const struct truth_batch *b)
 {
     const struct truth_client *c = &t->clients[b->spec.client];
     for (int32_t i = b->spec.batch - 1; i >= 0 && i > b->spec.batch - 200; i--) {
         const struct truth_batch *before = &c->batches[i];
         if (before->topic != b->topic || before->partition != b->partition || before->spec.producer_id != b->spec.producer_id ||
-            before->spec.producer_epoch != b->spec.producer_epoch || b->spec.producer_id < 0)
+            b->spec.producer_id < 0)
+            continue;
+        if (before->spec.producer_epoch > b->spec.producer_epoch && before->offset >= 0 && before->offset < b->offset)
+            sim_fail(t->sim, "C9", "%s, of epoch %d, stands at %lld, behind one of epoch %d at %lld", where(t, b),
+                     b->spec.producer_epoch, (long long)b->offset, before->spec.producer_epoch, (long long)before->offset);
+        if (before->spec.producer_epoch != b->spec.producer_epoch)
             continue;
         if (before->offset >= 0 && before->offset >= b->offset)
             sim_fail(t->sim, "C5", "%s stands at %lld, and the one before it, %d, at %lld", where(t, b), (long long)b->offset,
@@ -279,6 +284,29 @@ bool truth_is_stale(const struct truth *t, int topic, int64_t asked_ns)
     return t->topics[topic].is_lazy && asked_ns <= t->cut_ns;
 }
 
+/* ---- rot ---- */
+void truth_rotten(struct truth *t, int topic, int partition, int64_t from, int64_t to, bool sick)
+{
+    struct truth_partition *p = part_of(t, topic, partition);
+    p->rotten_from = from;
+    p->rotten_to = to;
+    p->is_sick = sick;
+}
+
+static bool is_rotten(const struct truth_partition *p, int64_t offset)
+{
+    return p->rotten_from <= offset && offset < p->rotten_to;
+}
+
+int64_t truth_damage_told(struct truth *t, int topic, int partition, int64_t offset)
+{
+    const struct truth_partition *p = part_of(t, topic, partition);
+    if (!is_rotten(p, offset))
+        sim_fail(t->sim, "C1", "%s-%d: what is at %lld is told to be damaged", t->topics[topic].name, partition,
+                 (long long)offset);
+    return p->rotten_to;
+}
+
 /* ---- reading ---- */
 /* What was known to stand between two offsets is left out: may it be? */
 static void check_left_out(struct truth *t, int topic, int partition, int64_t from, int64_t to)
@@ -314,6 +342,8 @@ int64_t truth_read(struct truth *t, int topic, int partition, const uint8_t *p, 
     struct sim_record r;
     const char *name = t->topics[topic].name;
     const char *wrong = sim_batch_head(p, n, &h);
+    if (wrong != NULL && expected >= 0 && is_rotten(part_of(t, topic, partition), expected))
+        return -1;
     if (wrong != NULL)
         sim_fail(t->sim, "C3", "%s-%d: a batch at %lld was read: %s", name, partition, (long long)h.base_offset, wrong);
     int64_t next = h.base_offset + h.last_offset_delta + 1;
@@ -399,7 +429,7 @@ void truth_commit_shown(struct truth *t, int group, int topic, int partition, in
 {
     const struct truth_group *g = &t->groups[group];
     const char *name = t->topics[topic].name;
-    if (offset < at_least)
+    if (offset < at_least && !t->positions_may_go)
         sim_fail(t->sim, "C11", "group %s: %s-%d is committed at %lld, but %lld was acknowledged before that was asked", g->name,
                  name, partition, (long long)offset, (long long)at_least);
     if (offset > g->asked[topic][partition])

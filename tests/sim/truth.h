@@ -10,6 +10,7 @@
  *   C4  an offset has one record, for ever                C10 ends and starts do not go back
  *   C5  a producer's batches stand in their order         C11 a group's committed position does not go back
  *   S4  what is acknowledged is on the disk already       S13 what was deleted does not come back
+ *   C9  a producer's older epoch stands before its newer
  *   T1  a topic that was made is there, and a deleted one is not
  */
 #ifndef KLOG_SIM_TRUTH_H
@@ -44,6 +45,8 @@ struct truth_partition {
     int64_t start_seen;  /* the greatest that was told */
     int64_t end_seen;    /* likewise: high watermark */
     int64_t n_acked;     /* records */
+    int64_t rotten_from, rotten_to; /* offsets of which bytes have rotted; none: rotten_to is 0 */
+    bool is_sick;        /* a part of it cannot be read at all: it need not be served */
 };
 
 struct truth_topic {
@@ -101,6 +104,7 @@ struct truth {
     int n_topics;
     struct truth_client clients[TRUTH_CLIENTS];
     struct truth_group groups[TRUTH_GROUPS];
+    bool positions_may_go; /* with a power cut: the topic of positions is lazy */
     int64_t cut_ns; /* the last power cut */
     int64_t n_sent, n_acked, n_read; /* records */
     int64_t pids[TRUTH_PIDS];
@@ -135,9 +139,17 @@ void truth_lost(struct truth *t, int topic, int partition, int64_t end);
 /* An answer to what was asked then may tell of what the power cut has taken since. */
 bool truth_is_stale(const struct truth *t, int topic, int64_t asked_ns);
 
+/* ---- rot ---- */
+/* What stands at these offsets may be missing from now on, and must not be wrong. sick: the disk answers with an error. */
+void truth_rotten(struct truth *t, int topic, int partition, int64_t from, int64_t to, bool sick);
+/* The broker says that it cannot give what is at that offset. Returns the offset to go on at; ends the run when nothing there
+ * has rotted. */
+int64_t truth_damage_told(struct truth *t, int topic, int partition, int64_t offset);
+
 /* ---- reading ---- */
 /* A batch that was read as committed. expected: the offset that was asked for; -1: any. start: everything below it had been
- * deleted when the question was sent. Returns the offset behind it. */
+ * deleted when the question was sent. Returns the offset behind it; or -1: bytes that have rotted, of which their checksum
+ * tells, and nothing behind them can be told apart. */
 int64_t truth_read(struct truth *t, int topic, int partition, const uint8_t *p, size_t n, int64_t expected, int64_t start);
 void truth_start_asked(struct truth *t, int topic, int partition, int64_t offset);
 void truth_start_acked(struct truth *t, int topic, int partition, int64_t low_watermark);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rot: what a disk does to bytes that were safe. A bit turns, a sector cannot be read any more, a sector has what stands in
+ * another. It comes while the broker is down, since what a process has looked at once it need not look at again (S15).
+ *
+ * The rule for the broker is: nothing wrong is served, and what is missing is told. For the checkers: the truth knows which
+ * offsets of a partition the rotten bytes were of; only those may be missing.
+ *
+ * There is one rotten place in a .log at most, and good batches behind it, on the disk: where there is none the log may
+ * rightly come up shorter (S10). Files that can be made anew from the log may rot at any time.
+ */
+#ifndef KLOG_SIM_ROT_H
+#define KLOG_SIM_ROT_H
+
+#include "tests/sim/play.h"
+
+/* a, b: which of what there is. */
+void rot(struct play *p, int64_t a, int64_t b);
+
+#endif
