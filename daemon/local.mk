@@ -19,9 +19,15 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
 %C%_libklogd_a_SOURCES += %D%/replica/state.c %D%/replica/state.h %D%/replica/bug.h
 %C%_libklogd_a_SOURCES += %D%/replica/election.c %D%/replica/election.h
 %C%_libklogd_a_SOURCES += %D%/replica/replica.c %D%/replica/replica.h
-%C%_libklogd_a_SOURCES += %D%/replica/partition.c %D%/replica/partition.h
+%C%_libklogd_a_SOURCES += %D%/replica/partition.c %D%/replica/partition.h %D%/replica/partition_int.h
+%C%_libklogd_a_SOURCES += %D%/replica/partition_follow.c %D%/replica/partition_follow.h
 %C%_libklogd_a_SOURCES += %D%/replica/partitions.c
 EXTRA_DIST += %D%/replica/README.md
+
+# following other brokers
+%C%_libklogd_a_SOURCES += %D%/follow/follow.c %D%/follow/follow.h %D%/follow/follow_int.h
+%C%_libklogd_a_SOURCES += %D%/follow/fetcher.c
+%C%_libklogd_a_SOURCES += %D%/follow/part.c
 
 # upkeep
 %C%_libklogd_a_SOURCES += %D%/upkeep/cleaner.c %D%/upkeep/cleaner.h

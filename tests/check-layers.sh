@@ -34,9 +34,10 @@ daemon/replica: daemon/storage daemon/config $lib
 daemon/meta: daemon/replica daemon/storage daemon/config $lib
 daemon/group: daemon/meta daemon/replica daemon/config $lib
 daemon/upkeep: daemon/meta daemon/replica daemon/storage daemon/config $lib
+daemon/follow: daemon/replica daemon/config lib/client $lib
 daemon/server: daemon/config $lib
 daemon/api: daemon/server daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
-daemon: daemon/api daemon/server daemon/upkeep daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
+daemon: daemon/api daemon/follow daemon/server daemon/upkeep daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
 "
 bad=0
 complain() {

@@ -4,6 +4,10 @@
  * When there is less than min_bytes the request parks: one watcher a partition, a timer, and no thread. A
  * wake-up reads everything anew, which costs two lock operations for a partition with nothing new.
  *
+ * A follower is a broker that says so with its broker epoch (KIP-903) and is one of the partition's replicas. It reads up
+ * to the end, and where it goes on reading tells what it has: that moves the high watermark. Who claims to be a replica
+ * without a broker epoch, as in versions below 15, is a consumer as any other.
+ *
  * On the session's loop. Fetch sessions (KIP-227) are not kept: every answer has session id 0, which tells
  * the client to name all its partitions each time. Epochs 0 and -1 open and close a session, and name all
  * partitions; any other epoch goes on with a session that is not there.
@@ -12,7 +16,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/services.h"
-#include "daemon/replica/partition.h"
+#include "daemon/replica/partition_follow.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 
@@ -37,11 +41,14 @@ struct fetch_part {
     bool unready; /* an index has to be made before anything can be found */
     bool tried;   /* it was tried: ready_rc is what came of it */
     int ready_rc;
+    bool counted; /* a follower's: what it has was noted; a later look shows nothing new of that */
 };
 
 struct fetch {
     struct request *r;
     const struct fetch_request *q;
+    bool is_follower;
+    struct partition_follower who;
     struct fetch_part *parts; /* in the order of the request */
     size_t n_parts;
     int64_t max_bytes;
@@ -55,6 +62,14 @@ struct fetch {
 };
 
 /* ---- one look at one partition ---- */
+static void part_view(const struct fetch *f, struct fetch_part *p)
+{
+    if (f->is_follower)
+        partition_follower_view(p->pt, &f->who, p->q->current_leader_epoch, &p->view);
+    else
+        partition_view(p->pt, &p->view);
+}
+
 static void part_forget(struct fetch_part *p)
 {
     if (p->span.file != NULL)
@@ -79,6 +94,29 @@ static enum kerr part_check_divergence(struct fetch_part *p)
     return KERR_NONE;
 }
 
+/* Has the follower all below the offset it asks for? Its last epoch was compared; without one only when its log is empty
+ * there, and not when it is about to begin anew there. */
+static bool part_shows_progress(const struct fetch_part *p)
+{
+    const struct fetch_request_partitions *q = p->q;
+    return q->last_fetched_epoch >= 0 || q->fetch_offset == 0 || q->log_start_offset == q->fetch_offset;
+}
+
+static void part_count(const struct fetch *f, struct fetch_part *p)
+{
+    if (p->counted || !part_shows_progress(p))
+        return;
+    p->counted = true;
+    partition_follower_fetched(p->pt, &f->who, p->q->current_leader_epoch, p->q->fetch_offset);
+    partition_follower_view(p->pt, &f->who, p->q->current_leader_epoch, &p->view); /* with the watermark that it moved */
+}
+
+static int64_t part_limit(const struct fetch *f, const struct fetch_part *p)
+{
+    const struct partition_view *v = &p->view;
+    return f->is_follower ? v->leo : f->q->isolation_level == 1 ? v->lso : v->hw;
+}
+
 static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t room)
 {
     const struct partition_view *v = &p->view;
@@ -91,22 +129,28 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
     if (offset > v->leo)
         return KERR_OFFSET_OUT_OF_RANGE;
 
+    if (f->is_follower)
+        part_count(f, p);
+    if (v->err != KERR_NONE)
+        return v->err;
+
     if (v->is_zstd && f->r->api_version < 10) /* KIP-110: such clients know no zstd */
         return KERR_UNSUPPORTED_COMPRESSION_TYPE;
 
-    int64_t limit = f->q->isolation_level == 1 ? v->lso : v->hw;
+    int64_t limit = part_limit(f, p);
     int64_t max = MIN((int64_t)MAX(p->q->partition_max_bytes, 0), room);
     bool first = f->bytes == 0; /* the first that has anything gives one batch, whatever its size */
     if (offset >= limit || (max <= 0 && !first))
         return KERR_NONE;
-    int rc = plog_read(p->pt->log, offset, limit, MAX(max, 0), first, &p->span);
+    int rc = f->is_follower ? plog_read_to_copy(p->pt->log, offset, limit, MAX(max, 0), first, &p->span)
+                            : plog_read(p->pt->log, offset, limit, MAX(max, 0), first, &p->span);
     if (rc == -EAGAIN) {
         p->unready = !p->tried;
         rc = p->tried ? p->ready_rc : 0;
         p->tried = false;
     }
     if (rc == -ERANGE) {
-        partition_view(p->pt, &p->view); /* retention was faster: say where the log starts now */
+        part_view(f, p); /* retention was faster: say where the log starts now */
         return KERR_OFFSET_OUT_OF_RANGE;
     }
     return rc < 0 ? kerr_of_errno(-rc) : KERR_NONE;
@@ -117,7 +161,7 @@ static enum kerr part_look(const struct fetch *f, struct fetch_part *p, int64_t 
     part_forget(p);
     if (p->pt == NULL)
         return p->err;
-    partition_view(p->pt, &p->view);
+    part_view(f, p);
     if (p->view.err != KERR_NONE)
         return p->view.err == KERR_KAFKA_STORAGE_ERROR && f->r->api_version <= 5 ? KERR_NOT_LEADER_OR_FOLLOWER
                                                                                  : p->view.err;
@@ -255,7 +299,7 @@ static bool fetch_watch(struct fetch *f)
 {
     for (size_t i = 0; i < f->n_parts; i++) {
         struct fetch_part *p = &f->parts[i];
-        p->watcher.wake_at = MAX(p->view.hw, p->q->fetch_offset) + 1;
+        p->watcher.wake_at = MAX(f->is_follower ? p->view.leo : p->view.hw, p->q->fetch_offset) + 1;
         if (!partition_watch(p->pt, &p->watcher)) {
             fetch_unwatch(f);
             return false;
@@ -352,7 +396,11 @@ static void fetch_find_parts(struct fetch *f)
         for (int32_t k = 0; k < f->q->topics[i].n_partitions; k++) {
             struct fetch_part *p = &f->parts[f->n_parts++];
             p->q = &f->q->topics[i].partitions[k];
-            p->watcher = (struct watcher){ .loop = f->r->loop, .task = &f->wake, .what = WATCH_HW };
+            p->watcher = (struct watcher){
+                .loop = f->r->loop,
+                .task = &f->wake,
+                .what = f->is_follower ? WATCH_LEO : WATCH_HW,
+            };
             part_find(f, &f->q->topics[i], p);
         }
     KCHECK(f->n_parts == n);
@@ -367,7 +415,8 @@ static int part_make_ready(const struct fetch *f, const struct fetch_request_top
     struct partition_view v;
     struct plog_span span;
     partition_view(p->pt, &v);
-    int rc = v.err != KERR_NONE ? 0 : plog_read(p->pt->log, p->q->fetch_offset, v.hw, 0, true, &span);
+    int64_t limit = f->is_follower ? v.leo : v.hw;
+    int rc = v.err != KERR_NONE ? 0 : plog_read(p->pt->log, p->q->fetch_offset, limit, 0, true, &span);
     if (v.err == KERR_NONE && rc == 0)
         plog_span_release(&span);
     partition_unref(p->pt);
@@ -442,6 +491,8 @@ void handle_fetch(struct request *r)
     f->max_bytes = MIN(MAX(q->max_bytes, 0), RESPONSE_BYTES_MAX);
     f->wake.cb = on_wake;
     f->timeout.cb = on_timeout;
+    f->is_follower = r->api_version >= 15 && q->replica_state.replica_id >= 0;
+    f->who = (struct partition_follower){ q->replica_state.replica_id, q->replica_state.replica_epoch };
     fetch_find_parts(f);
 
     f->until_ms = time_add(loop_now_ms(r->loop), MAX(q->max_wait_ms, 0));

@@ -164,6 +164,21 @@ static const struct conf_key keys[] = {
       "delete.retention.ms.",
       false },
 
+    { "num.replica.fetchers", CONF_INT, "1", 1, 256, NULL, FIELD(num_replica_fetchers),
+      "Threads that copy what other brokers lead.", true },
+    { "replica.fetch.max.bytes", CONF_INT, "1048576", 0, I32_MAX, NULL, FIELD(replica_fetch_max_bytes),
+      "What a follower asks of one partition at a time; a batch that is larger comes whole.", true },
+    { "replica.fetch.response.max.bytes", CONF_INT, "10485760", 0, I32_MAX, NULL,
+      FIELD(replica_fetch_response_max_bytes), "The same for all partitions of a request together.", true },
+    { "replica.fetch.min.bytes", CONF_INT, "1", 0, I32_MAX, NULL, FIELD(replica_fetch_min_bytes),
+      "The leader waits until it has so much for a follower, or replica.fetch.wait.max.ms is over.", true },
+    { "replica.fetch.wait.max.ms", CONF_INT, "500", 0, 25000, NULL, FIELD(replica_fetch_wait_max_ms),
+      "How long the leader may hold a follower's fetch back. Below replica.lag.time.max.ms.", true },
+    { "replica.fetch.backoff.ms", CONF_INT, "1000", 1, I32_MAX, NULL, FIELD(replica_fetch_backoff_ms),
+      "Longest time until a follower asks again for a partition that its leader could not serve.", true },
+    { "replica.lag.time.max.ms", CONF_LONG, "30000", 1, I64_MAX, NULL, FIELD(replica_lag_time_max_ms),
+      "A follower that did not have all that its leader has for so long is no longer in sync.", true },
+
     { "log.cleaner.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(log_cleaner_enable),
       "Logs with cleanup.policy=compact are compacted. false: they only grow.", true },
     { "log.cleaner.dedupe.buffer.size", CONF_LONG, "134217728", 1048576, I64_MAX, NULL,
@@ -326,6 +341,13 @@ int broker_config_check(const struct broker_config *c, char *err, size_t err_siz
         return -EINVAL;
     }
 
+    if (c->replica_fetch_wait_max_ms >= c->replica_lag_time_max_ms) {
+        snprintf(err, err_size,
+                 "replica.fetch.wait.max.ms=%d is not below replica.lag.time.max.ms=%lld: followers that have all would count as "
+                 "lagging",
+                 c->replica_fetch_wait_max_ms, (long long)c->replica_lag_time_max_ms);
+        return -EINVAL;
+    }
     if (c->group_max_session_timeout_ms < c->group_min_session_timeout_ms) {
         snprintf(err, err_size,
                  "group.max.session.timeout.ms=%d is less than group.min.session.timeout.ms=%d: raise it",

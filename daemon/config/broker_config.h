@@ -48,6 +48,10 @@ struct broker_config {
     double log_cleaner_min_cleanable_ratio;
     int64_t log_cleaner_min_compaction_lag_ms, log_cleaner_max_compaction_lag_ms;
     int64_t log_cleaner_delete_retention_ms;
+    /* replication */
+    int32_t num_replica_fetchers, replica_fetch_max_bytes, replica_fetch_response_max_bytes;
+    int32_t replica_fetch_min_bytes, replica_fetch_wait_max_ms, replica_fetch_backoff_ms;
+    int64_t replica_lag_time_max_ms;
     /* upkeep */
     int64_t log_retention_check_interval_ms, producer_id_expiration_ms;
     bool log_cleaner_enable;

@@ -9,6 +9,7 @@ enum {
     LOCK_RANK_CLEANER = LOCK_RANK_DAEMON,
     LOCK_RANK_SHARD, /* of the groups */
     LOCK_RANK_COORDINATOR,
+    LOCK_RANK_CHANGE, /* of a partition */
     LOCK_RANK_PARTITION,
     LOCK_RANK_LANE, /* of the flusher */
     /* Nothing is taken under these. */
@@ -17,6 +18,7 @@ enum {
     LOCK_RANK_PARTITIONS,
     LOCK_RANK_LOGDIRS,
     LOCK_RANK_SERVER,
+    LOCK_RANK_FOLLOW, /* letters to a fetcher */
 };
 
 #endif

@@ -2,15 +2,16 @@
 /*
  * One hosted partition: the way of a batch into the log, and of news about it to those who wait.
  *
- * Any thread. partition.mu orders appends and guards the replica's state machine; it is held across the
- * write to the page cache (so that offsets and bytes have one order), never across a wait for the disk.
- * Validation, the expensive part, runs before the lock. Knows nothing of connections and requests.
+ * Any thread; what replication does is in partition_follow.c. partition.mu orders appends and guards the replica's state
+ * machine; it is held across the write to the page cache (so that offsets and bytes have one order), never across a wait
+ * for the disk. Validation, the expensive part, runs before the lock. Knows nothing of connections and requests.
  */
 #include "daemon/replica/partition.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/replica/partition_int.h"
 #include "daemon/storage/logdirs.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
@@ -28,25 +29,39 @@ static bool partition_serves(const struct partition *pt)
 
 static bool watcher_is_due(const struct partition *pt, const struct watcher *w)
 {
-    int64_t at = w->what == WATCH_HW ? pt->replica.hw : pt->replica.fleo;
-    return at >= w->wake_at;
+    switch (w->what) {
+    case WATCH_HW:
+        return pt->replica.hw >= w->wake_at;
+    case WATCH_LEO:
+        return pt->replica.leo >= w->wake_at;
+    case WATCH_FLUSH:
+    case WATCH_COPY:
+        break;
+    }
+    return pt->replica.fleo >= w->wake_at;
 }
 
-static void tell(struct watcher *w)
+static void forget(struct partition *pt, struct watcher *w)
 {
     LIST_REMOVE(w, link);
     w->waiting = false;
+    pt->n_leo_watchers -= w->what == WATCH_LEO;
+}
+
+static void tell(struct partition *pt, struct watcher *w)
+{
+    forget(pt, w);
     loop_post(w->loop, w->task);
 }
 
-static void wake_due(struct partition *pt)
+void partition_wake_due(struct partition *pt)
 {
     lock_assert_held(&pt->mu);
     struct watcher *next;
     for (struct watcher *w = LIST_FIRST(&pt->watchers); w != NULL; w = next) {
         next = LIST_NEXT(w, link);
         if (watcher_is_due(pt, w))
-            tell(w);
+            tell(pt, w);
     }
 }
 
@@ -54,7 +69,7 @@ static void wake_all(struct partition *pt)
 {
     lock_assert_held(&pt->mu);
     while (!LIST_EMPTY(&pt->watchers))
-        tell(LIST_FIRST(&pt->watchers));
+        tell(pt, LIST_FIRST(&pt->watchers));
 }
 
 bool partition_watch(struct partition *pt, struct watcher *w)
@@ -62,8 +77,10 @@ bool partition_watch(struct partition *pt, struct watcher *w)
     lock_take(&pt->mu);
     KCHECK(!w->waiting);
     w->waiting = partition_serves(pt) && !watcher_is_due(pt, w);
-    if (w->waiting)
+    if (w->waiting) {
         LIST_INSERT_HEAD(&pt->watchers, w, link);
+        pt->n_leo_watchers += w->what == WATCH_LEO;
+    }
     bool waiting = w->waiting;
     lock_release(&pt->mu);
     return waiting;
@@ -72,10 +89,8 @@ bool partition_watch(struct partition *pt, struct watcher *w)
 void partition_unwatch(struct partition *pt, struct watcher *w)
 {
     lock_take(&pt->mu);
-    if (w->waiting) {
-        LIST_REMOVE(w, link);
-        w->waiting = false;
-    }
+    if (w->waiting)
+        forget(pt, w);
     lock_release(&pt->mu);
 }
 
@@ -178,7 +193,7 @@ static enum kerr append_judge(const struct batch_rules *rules, uint8_t *batch, s
 /* What the topic's policy asks for after an append; returns whether hw moved at once. A segment
  * that was closed is flushed whatever the policy: nobody writes to it any more, and until then its descriptor
  * must stay open. */
-static bool flush_start(struct partition *pt, int64_t records, bool rolled)
+bool partition_flush_start(struct partition *pt, int64_t records, bool rolled)
 {
     lock_assert_held(&pt->mu);
     struct flusher *f = pt->deps->flusher;
@@ -230,9 +245,9 @@ static void append_write(struct partition *pt, struct slice batch, const struct 
     KINVARIANT("R19", a.base_offset == pt->replica.leo && a.last_offset >= a.base_offset);
     bool moved = replica_appended(&pt->replica, a.last_offset + 1);
     KINVARIANT("R5", pt->replica.hw <= a.base_offset); /* it is not committed by being written */
-    moved |= flush_start(pt, a.last_offset + 1 - a.base_offset, a.rolled);
-    if (moved)
-        wake_due(pt);
+    moved |= partition_flush_start(pt, a.last_offset + 1 - a.base_offset, a.rolled);
+    if (moved || pt->n_leo_watchers > 0)
+        partition_wake_due(pt);
     append_note_progress(pt, ret);
 }
 
@@ -333,7 +348,7 @@ static void flushed(struct partition *pt, int64_t fleo)
     lock_take(&pt->mu);
     int64_t before = pt->replica.fleo;
     if (replica_flushed(&pt->replica, fleo) || pt->replica.fleo != before)
-        wake_due(pt);
+        partition_wake_due(pt);
     lock_release(&pt->mu);
 }
 
@@ -417,13 +432,14 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg)
     /* The policy may have changed under records that wait for the old one. */
     if (pt->replica.fleo < pt->replica.leo)
         partition_flush_soon(pt);
-    wake_due(pt);
+    partition_wake_due(pt);
     lock_release(&pt->mu);
     topic_config_unref(old);
 }
 
 bool partition_set_state(struct partition *pt, const struct partition_state *st)
 {
+    lock_take(&pt->change_mu);
     lock_take(&pt->mu);
     bool leads = replica_would_lead(&pt->replica, st);
     lock_release(&pt->mu);
@@ -436,6 +452,7 @@ bool partition_set_state(struct partition *pt, const struct partition_state *st)
     if (answer == REPLICA_TAKEN)
         wake_all(pt);
     lock_release(&pt->mu);
+    lock_release(&pt->change_mu);
     return answer == REPLICA_TAKEN || answer == REPLICA_KNOWN;
 }
 
@@ -480,6 +497,6 @@ void partition_proposal_failed(struct partition *pt, bool unknown)
     if (unknown)
         replica_proposal_unknown(&pt->replica);
     else if (replica_proposal_failed(&pt->replica))
-        wake_due(pt);
+        partition_wake_due(pt);
     lock_release(&pt->mu);
 }

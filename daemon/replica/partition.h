@@ -2,7 +2,7 @@
 /*
  * A hosted partition: a replica's state machine, its log, and those who wait for it to move.
  *
- * Locks, in order: registry lock, partition.mu, the flusher's, the log's own. Watchers are told under
+ * Locks, in order: registry lock, partition.change_mu, partition.mu, the flusher's, the log's own. Watchers are told under
  * partition.mu, by loop_post() and nothing else.
  */
 #ifndef KLOG_DAEMON_PARTITION_H
@@ -28,6 +28,8 @@ struct world;
 enum watch_what {
     WATCH_HW,    /* committed and visible */
     WATCH_FLUSH, /* on this broker's disk: acks=1 */
+    WATCH_LEO,   /* in the log: a follower that has all */
+    WATCH_COPY,  /* on this broker's disk, which follows: see partition_copy_watch() */
 };
 
 /* One who waits on a partition. Owned by a delayed operation on `loop`; one a partition. Told once, then it
@@ -42,6 +44,7 @@ struct watcher {
 };
 
 struct partition {
+    struct lock change_mu; /* changes of the log by a follower, elections; held over waits for the disk */
     struct lock mu;
     struct partitions *registry;        /* set once */
     const struct partitions_deps *deps; /* set once: the registry's */
@@ -54,6 +57,7 @@ struct partition {
     struct replica replica;        /* guarded by mu */
     struct topic_config *config;   /* guarded by mu */
     LIST_HEAD(, watcher) watchers; /* guarded by mu */
+    int32_t n_leo_watchers;        /* guarded by mu: of those, who waits for appends */
     bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
     int64_t unflushed_messages;    /* guarded by mu; policy interval */
     atomic_int refs;               /* partition_ref/unref */

@@ -70,6 +70,7 @@ static void partition_free(struct partition *pt)
     KCHECK(LIST_EMPTY(&pt->watchers) && flush_entry_is_idle(&pt->flush));
     topic_config_unref(pt->config);
     lock_done(&pt->mu);
+    lock_done(&pt->change_mu);
     free(pt->topic);
     free(pt);
 }
@@ -397,6 +398,7 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
                                         const struct uuid *topic_id, struct topic_config *cfg)
 {
     struct partition *pt = xcalloc(1, sizeof *pt);
+    lock_init(&pt->change_mu, LOCK_RANK_CHANGE, "partition's changes");
     lock_init_spinning(&pt->mu, LOCK_RANK_PARTITION, "partition"); /* held for microseconds: a sleep would take longer */
     pt->registry = ps;
     pt->deps = &ps->deps;

@@ -48,3 +48,9 @@ UNIT_TESTS += %D%/test_any_request
 %C%_test_any_request_SOURCES = %D%/test_any_request.c %D%/request_maker.c %D%/request_maker.h %D%/rig.c %D%/rig.h
 %C%_test_any_request_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_any_request_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
+# Several brokers in the test's process.
+UNIT_TESTS += %D%/test_follow
+%C%_test_follow_SOURCES = %D%/test_follow.c %D%/rig.c %D%/rig.h
+%C%_test_follow_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_follow_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
