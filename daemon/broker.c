@@ -202,13 +202,43 @@ static void make_server(struct broker *b, char *err, size_t err_size)
     b->server = server_new(&deps, err, err_size);
 }
 
+/* Where other brokers and their clients are told to find this one. A listener on all addresses is found at the machine's
+ * name, unless advertised.listeners says otherwise. */
+static void find_endpoints(struct broker *b)
+{
+    char name[256];
+    struct server_advertised a;
+
+    b->world->machine->host_name(b->world->machine, name, sizeof name);
+    b->endpoints = xcalloc(LISTENERS_MAX, sizeof *b->endpoints);
+    while (b->n_endpoints < LISTENERS_MAX && server_advertised(b->server, b->n_endpoints, &a))
+        b->endpoints[b->n_endpoints++] = (struct cluster_endpoint){
+            xstrdup(a.listener), xstrdup(a.host != NULL ? a.host : name), a.port
+        };
+}
+
+static void free_endpoints(struct broker *b)
+{
+    for (size_t i = 0; i < b->n_endpoints; i++) {
+        free(b->endpoints[i].listener);
+        free(b->endpoints[i].host);
+    }
+    free(b->endpoints);
+}
+
 static void make_cluster(struct broker *b)
 {
+    find_endpoints(b);
     struct cluster_deps deps = {
         .world = b->world,
         .id = b->id,
         .cluster_id = b->cluster_id,
         .config = &b->config,
+        .endpoints = b->endpoints,
+        .n_endpoints = b->n_endpoints,
+        .proven = true, /* nobody else could have what this broker has lost */
+        .alone = true,
+        .multi_max = SIZE_MAX,
         .registers = b->registers,
         .dirs = b->dirs,
         .partitions = b->partitions,
@@ -327,6 +357,7 @@ bool broker_stop(struct broker *b)
     partitions_free(b->partitions);
     upkeep_free(b->upkeep);
     server_free(b->server);
+    free_endpoints(b);
     free_loops(b);
     return clean;
 }

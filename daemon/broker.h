@@ -39,6 +39,8 @@ struct broker {
     struct workers *workers; /* what may block */
     struct logdirs *dirs;    /* daemon/storage/logdirs.h: log.dirs; set once */
     struct registers *registers;
+    struct cluster_endpoint *endpoints; /* daemon/meta/cluster.h: of its listeners; set once */
+    size_t n_endpoints;
     struct cluster *cluster;
     struct partitions *partitions;
     struct flusher *flusher;         /* daemon/storage/flusher.h */

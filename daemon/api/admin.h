@@ -50,6 +50,10 @@ void admin_change(struct admin *a, int32_t i, struct cluster_change *ch,
                   void (*start)(struct cluster *, struct cluster_change *));
 void admin_wait(struct admin *a, int32_t timeout_ms);
 
+/* Where the client of r is told to find b; false: nowhere that it could reach. *ret_host is valid as long as both the image
+ * and the request. */
+bool answer_broker_address(struct request *r, const struct cluster_broker *b, const char **ret_host, int32_t *ret_port);
+
 /* text as a protocol string in the request's arena; null for NULL, and for success. */
 struct kstr admin_text(struct admin *a, enum kerr err, const char *text);
 

@@ -10,15 +10,14 @@ enum { ENDPOINT_BROKERS = 1, ENDPOINT_CONTROLLERS = 2 };
 static void fill_brokers(struct request *r, const struct cluster_image *img,
                          struct describe_cluster_response *rsp)
 {
-    rsp->n_brokers = (int32_t)img->n_brokers;
     rsp->brokers = arena_array(&r->arena, img->n_brokers, sizeof *rsp->brokers);
     for (size_t i = 0; i < img->n_brokers; i++) {
         const struct cluster_broker *b = &img->brokers[i];
-        const char *host = b->host;
-        int32_t port = b->port;
-        if (b->id == r->services->id)
-            request_listener(r, &host, &port);
-        rsp->brokers[i] = (struct describe_cluster_response_brokers){
+        const char *host;
+        int32_t port;
+        if (!answer_broker_address(r, b, &host, &port))
+            continue;
+        rsp->brokers[rsp->n_brokers++] = (struct describe_cluster_response_brokers){
             .broker_id = b->id,
             .host = kstr_of(host),
             .port = port,

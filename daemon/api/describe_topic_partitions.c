@@ -79,7 +79,7 @@ static void copy_list(struct arena *a, const int32_t *from, int32_t n, int32_t *
         (*ret)[(*ret_n)++] = from[i];
 }
 
-static void fill_partition(struct page *pg, int32_t id, const struct partition_state *st,
+static void fill_partition(struct page *pg, int32_t id, const struct cluster_partition *st,
                            struct describe_topic_partitions_response_partitions *p)
 {
     struct arena *a = &pg->r->arena;
@@ -95,7 +95,7 @@ static void fill_partition(struct page *pg, int32_t id, const struct partition_s
             p->offline_replicas[p->n_offline_replicas++] = st->replicas[i];
 }
 
-static size_t partition_bytes(const struct partition_state *st)
+static size_t partition_bytes(const struct cluster_partition *st)
 {
     return sizeof(struct describe_topic_partitions_response_partitions) + 3 * LIST_BYTES +
            sizeof(int32_t) * (size_t)(2 * st->n_replicas + st->n_isr);
@@ -119,9 +119,10 @@ static bool fill_topic(struct page *pg, const struct cluster_topic *t, int32_t f
     out->is_internal = t->internal;
     out->partitions = arena_array(a, (size_t)(end - first) + 1, sizeof *out->partitions);
     for (int32_t i = first; i < end; i++) {
-        if (!request_answer_room(pg->r, partition_bytes(&t->partitions[i])))
+        const struct cluster_partition *p = cluster_topic_partition(t, i);
+        if (!request_answer_room(pg->r, partition_bytes(p)))
             return false;
-        fill_partition(pg, i, &t->partitions[i], &out->partitions[out->n_partitions++]);
+        fill_partition(pg, i, p, &out->partitions[out->n_partitions++]);
     }
     return true;
 }

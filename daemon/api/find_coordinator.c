@@ -28,11 +28,13 @@ static void not_found(struct find_coordinator_response_coordinators *out, enum k
 static void found(struct request *r, const struct cluster_broker *b,
                   struct find_coordinator_response_coordinators *out)
 {
-    const char *host = b->host;
-    int32_t port = b->port;
+    const char *host;
+    int32_t port;
 
-    if (b->id == r->services->id)
-        request_listener(r, &host, &port);
+    if (!answer_broker_address(r, b, &host, &port)) {
+        not_found(out, KERR_COORDINATOR_NOT_AVAILABLE, "the group's coordinator has no listener of this name");
+        return;
+    }
     out->node_id = b->id;
     out->host = kstr_of(arena_strdup(&r->arena, host));
     out->port = port;
@@ -44,9 +46,10 @@ static void find_group(struct request *r, const struct cluster_image *img,
     const struct cluster_topic *t = cluster_image_topic(img, kstr_of(OFFSETS_TOPIC));
     const struct cluster_broker *b = NULL;
 
-    if (t != NULL)
-        b = cluster_image_broker(img,
-                                 t->partitions[coordinator_partition_of(out->key, t->n_partitions)].leader);
+    if (t != NULL) {
+        int32_t id = coordinator_partition_of(out->key, t->n_partitions);
+        b = cluster_image_broker(img, cluster_topic_partition(t, id)->leader);
+    }
     if (b != NULL)
         found(r, b, out);
     else if (t != NULL)

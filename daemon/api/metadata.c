@@ -18,6 +18,7 @@ enum {
     ITEM_BYTES = 256,       /* what one of them takes while the answer is made, about */
     SORT_FROM = 32,         /* topics named by id */
     LIST_BYTES = 16,        /* an empty list in the arena */
+    HOST_BYTES_MAX = 1024,  /* of a broker's register */
 };
 
 struct metadata {
@@ -42,7 +43,7 @@ static int32_t *list(struct arena *a, int32_t n)
 }
 
 static void fill_partition(struct request *r, const struct cluster_image *img, int32_t id,
-                           const struct partition_state *st, struct metadata_response_partitions *p)
+                           const struct cluster_partition *st, struct metadata_response_partitions *p)
 {
     p->partition_index = id;
     p->leader_epoch = st->leader_epoch;
@@ -75,7 +76,7 @@ static void fill_topic(struct request *r, const struct cluster_image *img, const
     out->n_partitions = t->n_partitions;
     out->partitions = arena_array(&r->arena, (size_t)t->n_partitions + 1, sizeof *out->partitions);
     for (int32_t i = 0; i < t->n_partitions; i++)
-        fill_partition(r, img, i, &t->partitions[i], &out->partitions[i]);
+        fill_partition(r, img, i, cluster_topic_partition(t, i), &out->partitions[i]);
     if (q->include_topic_authorized_operations)
         out->topic_authorized_operations = TOPIC_OPERATIONS;
 }
@@ -163,9 +164,11 @@ static size_t topic_bytes(const struct cluster_topic *t)
 {
     size_t n = sizeof(struct metadata_response_topics) + (t == NULL ? 0 : LIST_BYTES + strlen(t->name));
 
-    for (int32_t i = 0; t != NULL && i < t->n_partitions; i++)
+    for (int32_t i = 0; t != NULL && i < t->n_partitions; i++) {
+        const struct cluster_partition *p = cluster_topic_partition(t, i);
         n += sizeof(struct metadata_response_partitions) + 3 * LIST_BYTES +
-             sizeof(int32_t) * (size_t)(2 * t->partitions[i].n_replicas + t->partitions[i].n_isr);
+             sizeof(int32_t) * (size_t)(2 * p->n_replicas + p->n_isr);
+    }
     return n;
 }
 
@@ -203,32 +206,27 @@ static size_t brokers_bytes(const struct cluster_image *img)
     size_t n = 0;
 
     for (size_t i = 0; i < img->n_brokers; i++)
-        n += sizeof(struct metadata_response_brokers) + 2 * LIST_BYTES + strlen(img->brokers[i].host) +
+        n += sizeof(struct metadata_response_brokers) + 2 * LIST_BYTES + HOST_BYTES_MAX +
              (img->brokers[i].rack == NULL ? 0 : strlen(img->brokers[i].rack));
     return n;
 }
 
-/* This broker is reached as this client reached it: at the advertised address of the listener it came in on.
- */
 static bool fill_brokers(struct request *r, const struct cluster_image *img, struct metadata *m)
 {
     struct metadata_response *rsp = &m->rsp;
 
     if (!request_answer_room(r, brokers_bytes(img)))
         return false;
-    rsp->n_brokers = (int32_t)img->n_brokers;
     rsp->brokers = arena_array(&r->arena, img->n_brokers, sizeof *rsp->brokers);
     for (size_t i = 0; i < img->n_brokers; i++) {
         const struct cluster_broker *b = &img->brokers[i];
-        const char *host = arena_strdup(&r->arena, b->host);
-        int32_t port = b->port;
-        if (b->id == r->services->id) {
-            host = m->host;
-            port = m->port;
-        }
-        rsp->brokers[i] = (struct metadata_response_brokers){
+        const char *host = m->host;
+        int32_t port = m->port;
+        if (b->id != r->services->id && !answer_broker_address(r, b, &host, &port))
+            continue;
+        rsp->brokers[rsp->n_brokers++] = (struct metadata_response_brokers){
             .node_id = b->id,
-            .host = kstr_of(host),
+            .host = kstr_of(b->id == r->services->id ? host : arena_strdup(&r->arena, host)),
             .port = port,
             .rack = arena_kstr(&r->arena, kstr_of(b->rack)),
         };

@@ -33,6 +33,8 @@ static const struct conf_key keys[] = {
     { "cluster.id", CONF_STRING, "", 0, 0, NULL, FIELD(cluster_id),
       "Cluster that the log directories must belong to. Empty takes theirs; new directories get a new one.",
       true },
+    { "broker.rack", CONF_STRING, "", 0, 0, NULL, FIELD(broker_rack),
+      "Where this broker stands: replicas of a partition are spread over racks. Empty: no rack.", true },
     { "listeners", CONF_STRING, "PLAINTEXT://127.0.0.1:9092", 0, 0, NULL, FIELD(listeners),
       "Where to listen, as NAME://host:port, separated by commas. No host: all addresses. Port 0: any free "
       "port.",

@@ -18,11 +18,13 @@
 
 #define BROKER_CONFIG_KEYS_MAX 128
 #define NETWORK_THREADS_MAX    256
+#define LISTENERS_MAX          32
 
 struct broker_config {
     /* who and where */
     int32_t broker_id; /* -1: what the log directories say, 1 in new ones */
     char *cluster_id;  /* empty: what the log directories say, or a new one */
+    char *broker_rack; /* empty: none */
     char *listeners, *advertised_listeners;
     char *log_dirs;
     int log_level; /* enum log_level */

@@ -18,8 +18,6 @@
 #include "lib/base/hostport.h"
 #include "lib/base/mem.h"
 
-#define LISTENERS_MAX 32
-
 struct parsed {
     char *name, *host;
     int32_t port;

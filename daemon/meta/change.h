@@ -16,6 +16,9 @@ struct change {
     TAILQ_ENTRY(change) link;
     struct topic_slot *slot;
     struct register_ops_list ops;
+    int sent;                 /* of ops, those that were written */
+    struct register_op *part; /* those that are being written: fence and some of ops, whose paths and values they share */
+    int n_part;
     bool begun;   /* its ops were handed to the registers */
     bool undoing; /* ... and are being taken back; err and text say why */
     enum kerr err;
@@ -28,6 +31,13 @@ enum kerr change_prepare_create(struct cluster *c, struct change *ch);
 enum kerr change_prepare_delete(struct cluster *c, struct change *ch);
 enum kerr change_prepare_grow(struct cluster *c, struct change *ch);
 enum kerr change_prepare_configure(struct cluster *c, struct change *ch);
+
+/* change_parts.c. More than one multi can carry goes in several: then the topic's register says meanwhile that it is unfinished
+ * from partition `from` on. t: the topic as it is, NULL for a new one. */
+void change_divide(struct cluster *c, struct change *ch, const struct cluster_topic *t, int32_t from);
+/* Writes the next part; cb as of registers_multi(). */
+void change_send(struct cluster *c, struct change *ch, void (*cb)(void *arg, int rc));
+bool change_sent_all(const struct change *ch);
 
 enum kerr change_refuse(struct change *ch, enum kerr err, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Hands it back to the loop it came from; the caller has taken it out of its queue. fmt NULL: text stays. */

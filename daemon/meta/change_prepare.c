@@ -11,6 +11,7 @@
 
 #include "daemon/meta/change.h"
 #include "daemon/meta/config_ops.h"
+#include "daemon/meta/placement.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
@@ -85,55 +86,61 @@ static enum kerr check_assignment(struct cluster *c, struct change *ch, int32_t 
     return err;
 }
 
-/* Round about the brokers, so that leaders spread; which one begins depends on the topic's name. */
-static void choose_replicas(struct cluster *c, const struct change *ch, int32_t id,
-                            struct partition_state *st)
+/* Which broker gets the first leader depends on the topic's name, so that the leaders of many small topics spread. */
+static uint32_t seed_of(const char *topic)
 {
-    uint32_t start = 0;
+    uint32_t seed = 0;
 
-    for (const char *p = ch->pub.topic; *p != '\0'; p++)
-        start = start * 31 + (uint8_t)*p;
-    for (int32_t i = 0; i < st->n_replicas; i++)
-        st->replicas[i] = c->image->brokers[(start + (uint32_t)id + (uint32_t)i) % c->image->n_brokers].id;
+    for (const char *p = topic; *p != '\0'; p++)
+        seed = seed * 31 + (uint8_t)*p;
+    return seed;
 }
 
 /* All replicas are in sync, there is nothing to be behind of. */
-static void new_partition(struct cluster *c, const struct change *ch, int32_t id, int32_t index, int32_t n_replicas,
-                          struct partition_register *ret)
+static void fill_partition(struct cluster *c, struct partition_register *r)
 {
-    *ret = (struct partition_register){ .st.n_replicas = n_replicas,
-                                        .st.n_isr = n_replicas,
-                                        .st.leader_be = c->broker_epoch };
-    if (ch->pub.assignment != NULL)
-        memcpy(ret->st.replicas, ch->pub.assignment[index], (size_t)n_replicas * sizeof ret->st.replicas[0]);
-    else
-        choose_replicas(c, ch, id, &ret->st);
-    memcpy(ret->st.isr, ret->st.replicas, sizeof ret->st.isr);
-    for (int32_t i = 0; i < n_replicas; i++)
-        ret->st.isr_be[i] = c->broker_epoch;
-    ret->st.leader = ret->st.replicas[0];
+    struct partition_state *st = &r->st;
+
+    st->n_isr = st->n_replicas;
+    memcpy(st->isr, st->replicas, sizeof st->isr);
+    for (int32_t i = 0; i < st->n_isr; i++)
+        st->isr_be[i] = cluster_image_broker(c->image, st->isr[i])->epoch;
+    st->leader = st->replicas[0];
+    st->leader_be = st->isr_be[0];
+}
+
+static void add_partition(struct change *ch, int32_t id, const char *text)
+{
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions/%d", ch->pub.topic, id), NULL, 0);
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions/%d/state", ch->pub.topic, id),
+            xstrdup(text), 0);
 }
 
 /* Registers of partitions with the same replicas are the same: thousands are not encoded one by one on the meta loop. */
 static void add_partitions(struct cluster *c, struct change *ch, int32_t from, int32_t to, int32_t n_replicas)
 {
     CLEANUP(freep) char *text = NULL;
-    struct partition_register p, before;
+    struct partition_register r = { .st.n_replicas = n_replicas };
+    int32_t before[REPLICA_MAX];
+    size_t bytes = (size_t)n_replicas * sizeof before[0];
+    struct placement *pl = placement_new(c->image->brokers, c->image->n_brokers, seed_of(ch->pub.topic));
     char writer[64];
 
     cluster_writer(c, writer);
     for (int32_t id = from; id < to; id++) {
-        new_partition(c, ch, id, id - from, n_replicas, &p);
-        if (text == NULL || memcmp(p.st.replicas, before.st.replicas, sizeof p.st.replicas) != 0) {
+        if (ch->pub.assignment != NULL)
+            memcpy(r.st.replicas, ch->pub.assignment[id - from], bytes);
+        else
+            placement_of(pl, id, n_replicas, r.st.replicas);
+        if (text == NULL || memcmp(r.st.replicas, before, bytes) != 0) {
+            fill_partition(c, &r);
             free(text);
-            text = partition_register_encode(&p, writer);
-            before = p;
+            text = partition_register_encode(&r, writer);
+            memcpy(before, r.st.replicas, bytes);
         }
-        ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions/%d", ch->pub.topic, id),
-                NULL, 0);
-        ops_add(&ch->ops, REGISTER_CREATE,
-                xasprintf("/brokers/topics/%s/partitions/%d/state", ch->pub.topic, id), xstrdup(text), 0);
+        add_partition(ch, id, text);
     }
+    placement_free(pl);
 }
 
 /* ---- create ---- */
@@ -274,18 +281,34 @@ enum kerr change_prepare_create(struct cluster *c, struct change *ch)
     add_fence(c, ch);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/config/topics/%s", name), config, 0);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s", name),
-            topic_register_encode(&ch->pub.topic_id), 0);
+            topic_register_encode(&(struct topic_register){ .id = ch->pub.topic_id, .unfinished_from = -1 }), 0);
     ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/brokers/topics/%s/partitions", name), NULL, 0);
     add_partitions(c, ch, 0, ch->pub.n_partitions, ch->pub.replication_factor);
+    change_divide(c, ch, NULL, 0);
     return KERR_NONE;
 }
 
 /* ---- delete ---- */
 
-static void add_deletion(struct change *ch, const struct cluster_topic *t)
+/* The notes come first: whatever stops the deletion half-way, its logs may go. Each broker that may have some takes its own
+ * back when they have gone. */
+static void add_notes(struct cluster *c, struct change *ch, const struct cluster_topic *t)
 {
     char id[UUID_TEXT_LEN + 1];
 
+    uuid_text(&t->id, id);
+    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/admin/delete_topics/%s", id), xstrdup(t->name), 0);
+    if (c->deps.alone)
+        return;
+    CLEANUP(freep) int32_t *brokers = NULL;
+    int32_t n = cluster_topic_brokers(t, &brokers);
+    for (int32_t i = 0; i < n; i++)
+        ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/admin/delete_topics/%s/%d", id, brokers[i]), NULL, 0);
+}
+
+static void add_deletion(struct cluster *c, struct change *ch, const struct cluster_topic *t)
+{
+    add_notes(c, ch, t);
     for (int32_t i = 0; i < t->n_partitions; i++) {
         ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/brokers/topics/%s/partitions/%d/state", t->name, i),
                 NULL, REGISTER_ANY_VERSION);
@@ -296,8 +319,7 @@ static void add_deletion(struct change *ch, const struct cluster_topic *t)
             REGISTER_ANY_VERSION);
     ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/brokers/topics/%s", t->name), NULL, REGISTER_ANY_VERSION);
     ops_add(&ch->ops, REGISTER_DELETE, xasprintf("/config/topics/%s", t->name), NULL, REGISTER_ANY_VERSION);
-    uuid_text(&t->id, id);
-    ops_add(&ch->ops, REGISTER_CREATE, xasprintf("/admin/delete_topics/%s", id), xstrdup(t->name), 0);
+    change_divide(c, ch, t, 0);
 }
 
 enum kerr change_prepare_delete(struct cluster *c, struct change *ch)
@@ -316,7 +338,7 @@ enum kerr change_prepare_delete(struct cluster *c, struct change *ch)
         return change_refuse(ch, KERR_TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker");
 
     add_fence(c, ch);
-    add_deletion(ch, t);
+    add_deletion(c, ch, t);
     return KERR_NONE;
 }
 
@@ -332,7 +354,7 @@ enum kerr change_prepare_grow(struct cluster *c, struct change *ch)
         return change_refuse(ch, KERR_INVALID_TOPIC_EXCEPTION,
                              "the number of partitions of %s says where each group's positions are, and cannot change",
                              t->name);
-    int32_t n = ch->pub.n_partitions, n_replicas = t->partitions[0].n_replicas;
+    int32_t n = ch->pub.n_partitions, n_replicas = cluster_topic_partition(t, 0)->n_replicas;
     if (n > CLUSTER_PARTITIONS_MAX)
         return change_refuse(ch, KERR_INVALID_PARTITIONS, "a topic has at most %d partitions",
                              CLUSTER_PARTITIONS_MAX);
@@ -355,6 +377,7 @@ enum kerr change_prepare_grow(struct cluster *c, struct change *ch)
 
     add_fence(c, ch);
     add_partitions(c, ch, t->n_partitions, n, n_replicas);
+    change_divide(c, ch, t, t->n_partitions);
     return KERR_NONE;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/meta/cluster_int.h"
@@ -23,6 +24,7 @@ struct cluster *cluster_new(const struct cluster_deps *deps)
     lock_init(&c->image_mu, LOCK_RANK_IMAGE, "image of the cluster");
     TAILQ_INIT(&c->brokers.changes);
     c->ids = producer_ids_new(c);
+    cluster_enlist_init(c);
     latch_init(&c->started, deps->world->exec);
     return c;
 }
@@ -47,37 +49,107 @@ const char *cluster_id(const struct cluster *c)
 
 /* ---- watching ---- */
 
-/* The topic that a path below top names, or NULL. */
-static char *topic_in_path(const char *path, const char *top)
+/* What follows "TOP/" in a path below top; NULL: it is top itself, or above. */
+static const char *below(const char *path, const char *top)
 {
     size_t n = strlen(top);
 
-    if (strncmp(path, top, n) != 0 || path[n] != '/')
-        return NULL;
-    const char *name = path + n + 1;
-    return xstrndup(name, strcspn(name, "/"));
+    return strncmp(path, top, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+static void names_came(void *arg, int rc, const char *const *names, int n)
+{
+    struct cluster *c = arg;
+
+    c->listing = false;
+    if (rc < 0 && rc != -EREMOTEIO) /* that is followed by another call of the watch */
+        log_error("registers: cannot list the topics: %s", strerror(-rc));
+    for (int i = 0; i < n && rc == 0 && !c->stopping; i++)
+        slot_mark_dirty(slot_get(c, names[i]), TOPIC_ALL);
+    cluster_note_idle(c, -1);
+}
+
+/* Anything may have changed: topics that are known are read again, those that are not are looked for. */
+static void all_changed(struct cluster *c)
+{
+    struct topic_slot *s, *next;
+
+    HASH_ITER (hh, c->slots, s, next)
+        slot_mark_dirty(s, TOPIC_ALL);
+    if (c->listing)
+        return;
+    c->listing = true;
+    cluster_note_idle(c, +1);
+    registers_children(c->deps.registers, "/brokers/topics", names_came, c);
+}
+
+/* rest: of a path below a topic's register. The register of one partition, and nothing else, changes often. */
+static void part_changed(struct topic_slot *s, const char *rest)
+{
+    const char *number = below(rest, "partitions");
+    char *end;
+    long id = number == NULL ? -1 : strtol(number, &end, 10);
+
+    if (id < 0 || id >= CLUSTER_PARTITIONS_MAX) {
+        slot_mark_dirty(s, TOPIC_SHAPE | TOPIC_PARTITIONS);
+    } else if (strcmp(end, "/state") == 0) {
+        slot_mark_partition(s, (int32_t)id);
+    } else {
+        topic_wants_add(&s->dirty, (int32_t)id);
+        slot_mark_dirty(s, TOPIC_SHAPE);
+    }
+}
+
+/* The slot of the topic that begins `rest`; *ret_rest: what follows its name, "" nothing. */
+static struct topic_slot *slot_named(struct cluster *c, const char *rest, const char **ret_rest)
+{
+    size_t n = strcspn(rest, "/");
+    CLEANUP(freep) char *name = xstrndup(rest, n);
+
+    *ret_rest = rest[n] == '/' ? rest + n + 1 : "";
+    return slot_get(c, name);
 }
 
 static void topic_changed(void *arg, const char *path)
 {
     struct cluster *c = arg;
-    char *name = topic_in_path(path, "/brokers/topics");
+    const char *rest = below(path, "/brokers/topics");
 
-    if (name == NULL)
-        name = topic_in_path(path, "/config/topics");
-    if (name != NULL && !c->stopping)
-        slot_mark_dirty(slot_get(c, name));
-    free(name);
+    if (c->stopping)
+        return;
+    if (rest == NULL) {
+        all_changed(c);
+        return;
+    }
+    struct topic_slot *s = slot_named(c, rest, &rest);
+    part_changed(s, rest);
+}
+
+static void topic_config_changed(void *arg, const char *path)
+{
+    struct cluster *c = arg;
+    const char *rest = below(path, "/config/topics");
+    struct topic_slot *s, *next;
+
+    if (c->stopping)
+        return;
+    if (rest != NULL)
+        slot_mark_dirty(slot_named(c, rest, &rest), TOPIC_CONFIG);
+    else
+        HASH_ITER (hh, c->slots, s, next)
+            slot_mark_dirty(s, TOPIC_CONFIG);
 }
 
 static void broker_changed(void *arg, const char *path)
 {
     struct cluster *c = arg;
+    (void)path;
 
-    if (strcmp(path, "/brokers/ids") == 0 || strcmp(path, "/config/brokers") == 0 || c->stopping)
+    if (c->stopping)
         return;
     c->brokers.dirty = true;
-    brokers_step(c);
+    if (!c->starting)
+        brokers_step(c);
 }
 
 static void watch(void *arg)
@@ -85,9 +157,21 @@ static void watch(void *arg)
     struct cluster *c = arg;
 
     c->watches[0] = registers_watch(c->deps.registers, "/brokers/topics", topic_changed, c);
-    c->watches[1] = registers_watch(c->deps.registers, "/config/topics", topic_changed, c);
+    c->watches[1] = registers_watch(c->deps.registers, "/config/topics", topic_config_changed, c);
     c->watches[2] = registers_watch(c->deps.registers, "/brokers/ids", broker_changed, c);
     c->watches[3] = registers_watch(c->deps.registers, "/config/brokers", broker_changed, c);
+}
+
+/* What changed while the first round was going on. */
+static void catch_up(void *arg)
+{
+    struct cluster *c = arg;
+    struct topic_slot *s, *next;
+
+    c->starting = false;
+    brokers_step(c);
+    HASH_ITER (hh, c->slots, s, next)
+        slot_step(s);
 }
 
 /* ---- starting and stopping ---- */
@@ -96,11 +180,14 @@ int cluster_start(struct cluster *c, char *err, size_t err_size)
 {
     struct cluster_starter st = { .cluster = c };
 
+    c->starting = true;
     int rc = cluster_start_registers(&st, err, err_size);
-    if (rc == 0)
-        rc = cluster_start_topics(&st, err, err_size);
-    if (rc == 0)
+    if (rc == 0) { /* watched before it is read: others may be writing */
         loop_call(c->deps.loop, watch, c);
+        rc = cluster_start_topics(&st, err, err_size);
+    }
+    if (rc == 0)
+        loop_call(c->deps.loop, catch_up, c);
     cluster_starter_done(&st);
     return rc;
 }
@@ -118,6 +205,7 @@ static void stop_begin(void *arg)
 
     c->idle = &call->idle;
     c->stopping = true;
+    cluster_enlist_stop(c);
     for (size_t i = 0; i < ARRAY_LEN(c->watches); i++)
         if (c->watches[i] != NULL)
             registers_unwatch(c->deps.registers, c->watches[i]);

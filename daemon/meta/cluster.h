@@ -32,21 +32,44 @@ struct world;
 
 #define CLUSTER_PARTITIONS_MAX 10000 /* of one topic, and so of one request for it */
 
+/* A partition's register as it was last read or written here. Immutable; the lists are behind it in its memory. */
+struct cluster_partition {
+    int64_t version; /* of the register, for compare-and-set */
+    int64_t leader_be;
+    int32_t leader; /* -1 none */
+    int32_t leader_epoch;
+    int32_t n_replicas, n_isr, n_adding, n_removing;
+    int32_t recovery;
+    const int64_t *isr_be; /* index as in isr */
+    const int32_t *replicas, *isr, *adding, *removing;
+    char *extra;     /* private: what this version does not know of the register */
+    atomic_int refs; /* private: one a topic that has it */
+};
 struct cluster_topic { /* its logs here are open */
     char *name;
     struct uuid id;
     struct topic_config *config;
-    int64_t config_version;             /* of the register; for compare-and-set */
-    struct partition_state *partitions; /* index = partition id */
+    int64_t config_version; /* of the registers; for compare-and-set */
+    int64_t version;
+    struct cluster_partition *_Atomic *partitions; /* by number; read with cluster_topic_partition() */
     int32_t n_partitions;
     bool internal;   /* __consumer_offsets, __transaction_state */
-    atomic_int refs; /* private: one an image */
+    char *extra;     /* private: what this version does not know of the topic's register */
+    atomic_int refs; /* private: one a list of topics */
+};
+/* Where one listener is reached, by the name that all brokers of the cluster give to listeners of its kind. */
+struct cluster_endpoint {
+    char *listener;
+    char *host;
+    int32_t port;
 };
 struct cluster_broker {
     int32_t id;
-    char *host;
-    int32_t port;
-    char *rack; /* NULL none */
+    struct cluster_endpoint *endpoints; /* at least one */
+    size_t n_endpoints;
+    char *rack;    /* NULL none */
+    int64_t epoch; /* of this life of the broker: version of /klog/broker_epoch/N */
+    int64_t base;  /* since this epoch its disk provably kept what it acknowledged (R11) */
 };
 /* The broker's configuration as it is now: file and command line, with what was set while it runs laid over.
  */
@@ -57,7 +80,9 @@ struct cluster_defaults {
     int64_t version;                          /* of the register */
     atomic_int refs;
 };
-struct cluster_image {             /* immutable once published */
+/* Immutable once published, but for one thing: a partition whose register changed is exchanged in its place, so what
+ * cluster_topic_partition() says may be newer than the image. Look each up once. */
+struct cluster_image {
     struct cluster_topic **topics; /* sorted by name */
     size_t n_topics;
     struct cluster_broker *brokers; /* live ones, by id; never none */
@@ -65,7 +90,13 @@ struct cluster_image {             /* immutable once published */
     struct cluster_defaults *defaults;
     int32_t controller_id;
     int64_t sequence; /* +1 a change */
-    atomic_int refs;  /* private */
+    /* private: cluster_image.c */
+    struct cluster_topics *topics_of;
+    struct cluster_brokers *brokers_of;
+    struct cluster_image *next; /* a reference on the one that came after: images go in their order */
+    struct cluster_partition **replaced; /* in the time of this one; they go with it */
+    size_t n_replaced, cap_replaced;
+    atomic_int refs;
 };
 
 struct cluster;
@@ -75,6 +106,13 @@ struct cluster_deps {
     int32_t id;                         /* this broker's */
     const char *cluster_id;             /* the log directories' */
     const struct broker_config *config; /* as the file and the command line say */
+    const struct cluster_endpoint *endpoints; /* of this broker; copied */
+    size_t n_endpoints;
+    /* How long the first registration waits for one under the same number to go. */
+    int64_t register_within_ms;
+    bool proven; /* its disk has kept all that it acknowledged before */
+    bool alone;  /* no other broker writes to these registers */
+    size_t multi_max; /* bytes that one multi of these registers can carry */
     struct registers *registers;
     struct logdirs *dirs;
     struct partitions *partitions;
@@ -101,6 +139,10 @@ void cluster_image_put(struct cluster_image *img);
 const struct cluster_topic *cluster_image_topic(const struct cluster_image *img, struct kstr name);
 const struct cluster_topic *cluster_image_topic_by_id(const struct cluster_image *img, const struct uuid *id);
 const struct cluster_broker *cluster_image_broker(const struct cluster_image *img, int32_t id);
+/* Its endpoint of that name, in any case of letters; NULL: it has no such listener. */
+const struct cluster_endpoint *cluster_broker_endpoint(const struct cluster_broker *b, const char *listener);
+/* The partition as it is now, 0 <= id < n_partitions. Valid as long as the image that t is of. */
+const struct cluster_partition *cluster_topic_partition(const struct cluster_topic *t, int32_t id);
 
 /* KERR_NONE, or INVALID_TOPIC_EXCEPTION with a reason (protocol.md section 4, "Metadata rules"). */
 enum kerr topic_name_check(struct kstr name, const char **ret_why);

@@ -7,12 +7,41 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "daemon/meta/change.h"
 #include "daemon/meta/config_ops.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
+
+void cluster_broker_copy(struct cluster_broker *dst, const struct cluster_broker *src)
+{
+    *dst = *src;
+    dst->rack = src->rack == NULL ? NULL : xstrdup(src->rack);
+    dst->endpoints = xcalloc(src->n_endpoints + 1, sizeof *dst->endpoints);
+    for (size_t i = 0; i < src->n_endpoints; i++)
+        dst->endpoints[i] = (struct cluster_endpoint){ xstrdup(src->endpoints[i].listener),
+                                                       xstrdup(src->endpoints[i].host), src->endpoints[i].port };
+}
+
+void cluster_broker_done(struct cluster_broker *b)
+{
+    for (size_t i = 0; i < b->n_endpoints; i++) {
+        free(b->endpoints[i].listener);
+        free(b->endpoints[i].host);
+    }
+    free(b->endpoints);
+    free(b->rack);
+}
+
+const struct cluster_endpoint *cluster_broker_endpoint(const struct cluster_broker *b, const char *listener)
+{
+    for (size_t i = 0; i < b->n_endpoints; i++)
+        if (strcasecmp(b->endpoints[i].listener, listener) == 0)
+            return &b->endpoints[i];
+    return NULL;
+}
 
 static void set_busy(struct cluster *c, bool busy)
 {
@@ -34,7 +63,7 @@ static void topics_follow(struct cluster *c)
     struct topic_slot *s, *next;
 
     HASH_ITER (hh, c->slots, s, next)
-        slot_mark_dirty(s);
+        slot_mark_dirty(s, TOPIC_CONFIG);
 }
 
 static void load_done(struct job *j)
@@ -144,6 +173,13 @@ static enum kerr prepare(struct cluster *c, struct change *ch)
                 config_register_encode(s.entries, s.n), d->version);
     config_settings_done(&s);
     return kerr;
+}
+
+void cluster_registered_anew(struct cluster *c)
+{
+    log_info("registered anew, broker epoch=%lld", (long long)c->broker_epoch);
+    c->brokers.dirty = true;
+    brokers_step(c);
 }
 
 static void end_first(struct cluster *c, enum kerr err, const char *text)

@@ -79,6 +79,7 @@ static void change_free(struct change *ch)
     cluster_change_unassign(&ch->pub);
     free(ch->pub.topic);
     ops_done(&ch->ops);
+    free(ch->part);
     free(ch);
 }
 
@@ -207,11 +208,23 @@ enum kerr change_kerr_of(int rc)
     }
 }
 
+/* Which of the topic's registers a change touches. */
+static unsigned touched_by(const struct change *ch)
+{
+    return ch->kind == CHANGE_CONFIGURE ? TOPIC_CONFIG : ch->kind == CHANGE_GROW ? TOPIC_SHAPE : TOPIC_SHAPE | TOPIC_CONFIG;
+}
+
 static void change_written(void *arg, int rc)
 {
     struct change *ch = arg;
     struct topic_slot *s = ch->slot;
 
+    s->dirty.what |= rc == 0 ? touched_by(ch) : TOPIC_ALL;
+
+    if (rc == 0 && !change_sent_all(ch)) {
+        change_send(s->cluster, ch, change_written);
+        return;
+    }
     if (rc < 0 && ch->undoing) {
         log_error("topic %s: cannot take back what failed: %s", s->name, strerror(-rc));
     } else if (rc < 0) {
@@ -222,7 +235,6 @@ static void change_written(void *arg, int rc)
         else
             change_end(ch, err, NULL);
     }
-    s->dirty = true;
     slot_wrote(s);
 }
 
@@ -231,7 +243,7 @@ void change_write(struct topic_slot *s, struct change *ch)
     ch->begun = true;
     ch->slot = s;
     slot_begin_write(s);
-    registers_multi(s->cluster->deps.registers, ch->ops.ops, ch->ops.n, change_written, ch);
+    change_send(s->cluster, ch, change_written);
 }
 
 void change_begin(struct topic_slot *s, struct change *ch)
@@ -269,6 +281,7 @@ static void change_undo(struct topic_slot *s, struct change *ch)
     }
     ops_done(&ch->ops);
     ch->ops = undo;
+    ch->sent = 0;
     ch->undoing = true;
     change_write(s, ch);
 }

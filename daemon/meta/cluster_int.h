@@ -23,19 +23,57 @@
 
 struct producer_ids;
 
+/* ---- lists of register operations that own their paths and values (register_ops.c) ---- */
+struct register_ops_list {
+    struct register_op *ops;
+    int n, cap;
+    size_t bytes;
+};
+/* Both are taken over; value NULL is empty. */
+void ops_add(struct register_ops_list *l, enum register_op_kind kind, char *path, char *value,
+             int64_t version);
+void ops_done(struct register_ops_list *l);
+
 /* ---- reading the registers (cluster_load.c); blocks ---- */
+/* What of a topic is to be read, or has to be read again. */
+enum {
+    TOPIC_SHAPE = 1,      /* is it there, under which id, and how many partitions are there */
+    TOPIC_CONFIG = 2,     /* its configuration */
+    TOPIC_PARTITIONS = 4, /* every partition; else those that are named, and those that are new */
+    TOPIC_ALL = TOPIC_SHAPE | TOPIC_CONFIG | TOPIC_PARTITIONS,
+};
+struct topic_wants {
+    unsigned what;
+    int32_t *ids; /* partitions; any order, some perhaps twice */
+    int32_t n_ids, cap_ids;
+};
+void topic_wants_add(struct topic_wants *w, int32_t id); /* a partition */
+bool topic_wants_any(const struct topic_wants *w);
+void topic_wants_done(struct topic_wants *w); /* then it wants nothing */
+
 struct topic_load {
     int rc; /* -EAGAIN: changed while being read; -EBADMSG; ... */
     bool found;
-    struct uuid id;
-    struct partition_register *partitions;
+    bool same; /* the topic that was known before: what is NULL here is as it was */
+    bool busy;                   /* a change of this broker is under way */
+    bool unfinished;             /* its register says so; somebody is at it */
+    struct topic_register shape; /* of the topic's register, whose version is: */
+    int64_t version;
+    struct cluster_partition **partitions; /* by number; NULL: not read */
     int32_t n_partitions;
-    struct topic_config *config;
+    int32_t *read; /* numbers of those that were read, ascending */
+    int32_t n_read;
+    struct topic_config *config; /* NULL: not read */
     int64_t config_version;
 };
-void topic_load(struct cluster *c, const char *name, const struct broker_config *defaults,
-                struct topic_load *ret);
+/* What is not wanted is as img has it; of a topic that it has not, everything is read. busy: a change of this broker is under
+ * way in it. Clears away what others left unfinished. Blocks. */
+void topic_load(struct cluster *c, const char *name, const struct cluster_image *img, const struct topic_wants *wants,
+                bool busy, struct topic_load *ret);
 void topic_load_done(struct topic_load *l);
+/* cluster_sweep.c: deletes the partitions from l->shape.unfinished_from on, or the whole topic. 0; -EAGAIN: others are at it;
+ * -errno. Blocks. */
+int topic_sweep(struct cluster *c, const char *name, struct topic_load *l);
 
 struct brokers_load {
     int rc;
@@ -69,17 +107,20 @@ struct topic_slot {
     struct cluster *cluster;
     char *name;
     enum slot_state state;        /* slot_move() is the only writer */
-    bool dirty;                   /* its registers changed since they were read */
+    struct topic_wants dirty;     /* what of its registers changed since they were read */
     TAILQ_HEAD(, change) changes; /* the first one is under way once `begun` */
 
     /* what partitions.c has of it */
     bool hosted;
     struct uuid hosted_id;
-    int32_t n_hosted; /* partitions 0 .. n_hosted-1 were offered to partitions_add */
+    bool unfinished;  /* somebody was making, growing or deleting it when its register was read */
+    int32_t n_hosted; /* of partitions 0 .. n_hosted-1 those with a replica here were offered to partitions_add */
     /* of this round */
+    struct topic_wants wants;
     struct topic_load load;
-    struct cluster_image *image; /* defaults to load with */
+    struct cluster_image *image; /* defaults to load with, and the topic as it was */
     int jobs_left;
+    bool changing; /* a change of this broker is under way */
     bool at_start;  /* cluster_start's round: what is opened may have been there before */
     int open_rc;    /* first error of partitions_add, or of partitions_remove */
     int32_t n_kept; /* REMOVING: partitions from here on go */
@@ -94,9 +135,25 @@ struct brokers_slot {
     struct job job;
 };
 
+/* ---- this broker's registration (cluster_session.c) ---- */
+enum enlist_state { ENLIST_OUT, ENLIST_READING, ENLIST_WRITING, ENLIST_WAITING, ENLIST_IN, ENLIST_STATES };
+
+struct enlisting {
+    enum enlist_state state; /* enlist_move() is the only writer */
+    int rc;                  /* of the last attempt */
+    char mark[UUID_TEXT_LEN + 1];
+    bool attempted;          /* written, perhaps, since the session began */
+    bool suspended, expired; /* said so already */
+    struct register_ops_list ops;
+    int64_t deadline_ms;  /* of the first */
+    struct latch *waiter; /* for the first */
+    struct timer timer;
+};
+
 struct cluster {
     struct cluster_deps deps;    /* set once */
-    int64_t broker_epoch;        /* version of /klog/broker_epoch/N; set once */
+    int64_t broker_epoch;        /* version of /klog/broker_epoch/N; written on the meta loop; -1 not registered yet */
+    struct enlisting enlist;     /* the meta loop's */
     atomic_uint_fast64_t writes; /* for partition_register.w */
 
     struct lock image_mu;
@@ -107,6 +164,8 @@ struct cluster {
     struct brokers_slot brokers;
     struct register_watch *watches[4];
     struct producer_ids *ids;
+    bool starting; /* the first round: what changes is noted, and looked at after it */
+    bool listing;  /* the topics' names are on their way */
     bool stopping;
     int busy;    /* slots not IDLE, brokers.busy, notes being deleted */
     struct latch *idle; /* cluster_stop waits; opened when busy is 0 */
@@ -119,7 +178,8 @@ struct cluster {
 };
 
 struct topic_slot *slot_get(struct cluster *c, const char *name); /* makes it */
-void slot_mark_dirty(struct topic_slot *s);
+void slot_mark_dirty(struct topic_slot *s, unsigned what);
+void slot_mark_partition(struct topic_slot *s, int32_t id);
 void slot_step(struct topic_slot *s); /* does what is next, if it is idle; may free s */
 void slot_begin_write(struct topic_slot *s);
 void slot_wrote(struct topic_slot *s);       /* back to IDLE, then step */
@@ -127,6 +187,16 @@ void slot_open_loaded(struct topic_slot *s); /* cluster_start: s->load is filled
 void slots_free(struct cluster *c);
 void brokers_step(struct cluster *c);
 void cluster_note_idle(struct cluster *c, int delta);
+
+void cluster_enlist_init(struct cluster *c);
+/* Registers for the first time, and again by itself in each new session. 0; -EEXIST: the number is in use; -errno. Blocks. */
+int cluster_enlist(struct cluster *c);
+void cluster_enlist_stop(struct cluster *c); /* meta loop */
+/* Another session, another epoch: what this broker led it leads no more. */
+void cluster_registered_anew(struct cluster *c);
+
+/* cluster_orphans.c: what takes back this broker's note of a deletion, and with the last broker's the topic's; one by one. */
+void cluster_forget_ops(struct cluster *c, const struct uuid *id, struct register_ops_list *ret);
 
 /* ---- changes (cluster_change.c) ---- */
 void change_begin(struct topic_slot *s, struct change *ch); /* the slot is idle; checks and writes */
@@ -139,6 +209,7 @@ bool change_is_begun(const struct change *ch);
 
 /* ---- images (cluster_image.c); the meta loop, or cluster_start ---- */
 void cluster_topic_unref(struct cluster_topic *t);
+void cluster_broker_copy(struct cluster_broker *dst, const struct cluster_broker *src);
 struct cluster_defaults *cluster_defaults_ref(struct cluster_defaults *d);
 void cluster_defaults_unref(struct cluster_defaults *d);
 void cluster_publish_first(struct cluster *c, struct cluster_defaults *defaults,
@@ -150,16 +221,21 @@ void cluster_publish_topics(struct cluster *c, struct cluster_topic **topics, si
 void cluster_publish_brokers(struct cluster *c, struct cluster_defaults *defaults,
                              const struct cluster_broker *brokers, size_t n_brokers);
 
-/* ---- lists of register operations that own their paths and values (register_ops.c) ---- */
-struct register_ops_list {
-    struct register_op *ops;
-    int n, cap;
-    size_t bytes;
-};
-/* Both are taken over; value NULL is empty. */
-void ops_add(struct register_ops_list *l, enum register_op_kind kind, char *path, char *value,
-             int64_t version);
-void ops_done(struct register_ops_list *l);
+/* Puts p, whose reference it takes, in the place of partition id of t, which is a topic of the newest image: whoever
+ * looks it up from now on sees it. */
+void cluster_replace_partition(struct cluster *c, const struct cluster_topic *t, int32_t id,
+                               struct cluster_partition *p);
+/* A new image of the same, so that what was replaced can go. */
+void cluster_publish_same(struct cluster *c);
+
+/* ---- partitions of the image (cluster_partition.c) ---- */
+struct cluster_partition *cluster_partition_new(const struct partition_register *r);
+struct cluster_partition *cluster_partition_ref(struct cluster_partition *p);
+void cluster_partition_unref(struct cluster_partition *p); /* NULL is fine */
+/* All that have a replica of any of its partitions, in no order; *ret is the caller's. How many. */
+int32_t cluster_topic_brokers(const struct cluster_topic *t, int32_t **ret);
+/* ret->extra stays p's. */
+void cluster_partition_register(const struct cluster_partition *p, struct partition_register *ret);
 
 /* "id.broker-epoch.counter" into ret */
 void cluster_writer(struct cluster *c, char ret[64]);

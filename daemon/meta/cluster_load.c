@@ -110,18 +110,23 @@ static int vanished(int rc)
 }
 
 static int partition_load(struct cluster *c, const char *topic, int32_t id, struct bytebuf *b,
-                          struct partition_register *ret)
+                          struct cluster_partition **ret)
 {
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id);
+    struct partition_register r;
     int64_t version;
 
     int rc = registers_get_wait(c->deps.registers, path, b, &version);
     if (rc < 0)
         return vanished(rc);
-    rc = partition_register_decode(bytes_of(b), version, ret);
-    if (rc < 0)
+    rc = partition_register_decode(bytes_of(b), version, &r);
+    if (rc < 0) {
         log_error("register %s is malformed: %.200s", path, bytebuf_cstr(b));
-    return rc;
+        return rc;
+    }
+    *ret = cluster_partition_new(&r);
+    free(r.extra);
+    return 0;
 }
 
 /* They are numbered 0 .. n-1; a register of another name, or a number left out, is damage. */
@@ -142,7 +147,7 @@ static bool are_numbered(char *const *names, int n)
     return n > 0 && n <= CLUSTER_PARTITIONS_MAX;
 }
 
-static int partitions_load(struct cluster *c, const char *topic, struct bytebuf *b, struct topic_load *ret)
+static int count_load(struct cluster *c, const char *topic, int32_t *ret)
 {
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions", topic);
     char **names;
@@ -158,11 +163,48 @@ static int partitions_load(struct cluster *c, const char *topic, struct bytebuf 
                   CLUSTER_PARTITIONS_MAX);
         return -EBADMSG;
     }
+    *ret = n;
+    return 0;
+}
 
-    ret->partitions = xcalloc((size_t)n + 1, sizeof *ret->partitions);
-    ret->n_partitions = n;
-    for (int32_t i = 0; i < n && rc == 0; i++)
-        rc = partition_load(c, topic, i, b, &ret->partitions[i]);
+static int compare_numbers(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The numbers of the partitions to read, of the first n_known that are known and of those that are new. */
+static void choose_partitions(const struct topic_wants *w, int32_t n_known, struct topic_load *ret)
+{
+    int32_t n = 0, *ids = xcalloc((size_t)ret->n_partitions + (size_t)w->n_ids + 1, sizeof *ids);
+    int32_t from = (w->what & TOPIC_PARTITIONS) != 0 ? 0 : n_known;
+
+    for (int32_t i = 0; i < w->n_ids; i++)
+        if (w->ids[i] < MIN(from, ret->n_partitions))
+            ids[n++] = w->ids[i];
+    qsort(ids, (size_t)n, sizeof *ids, compare_numbers);
+    ret->read = ids;
+    for (int32_t i = 0; i < n; i++)
+        if (i == 0 || ids[i] != ids[i - 1])
+            ids[ret->n_read++] = ids[i];
+    for (int32_t id = from; id < ret->n_partitions; id++)
+        ids[ret->n_read++] = id;
+}
+
+/* One of the first n_known whose register is malformed by now stays as it was. */
+static int partitions_load(struct cluster *c, const char *topic, int32_t n_known, struct bytebuf *b,
+                           struct topic_load *ret)
+{
+    int rc = 0;
+
+    ret->partitions = xcalloc((size_t)ret->n_partitions + 1, sizeof(*ret->partitions));
+    for (int32_t i = 0; i < ret->n_read && rc == 0; i++) {
+        int32_t id = ret->read[i];
+        rc = partition_load(c, topic, id, b, &ret->partitions[id]);
+        if (rc == -EBADMSG && id < n_known)
+            rc = 0;
+    }
     return rc;
 }
 
@@ -189,52 +231,153 @@ static int config_load(struct cluster *c, const char *topic, const struct broker
     return 0;
 }
 
-void topic_load(struct cluster *c, const char *name, const struct broker_config *defaults,
-                struct topic_load *ret)
+static int register_load(struct cluster *c, const char *name, struct bytebuf *b, struct topic_load *ret)
 {
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s", name);
-    struct bytebuf b = { 0 };
-    int64_t version;
     const char *why;
 
-    memset(ret, 0, sizeof *ret);
-    ret->rc = registers_get_wait(c->deps.registers, path, &b, &version);
-    if (ret->rc == -ENOENT) {
-        ret->rc = 0;
-    } else if (ret->rc == 0 && topic_name_check(kstr_of(name), &why) != KERR_NONE) {
+    int rc = registers_get_wait(c->deps.registers, path, b, &ret->version);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    if (topic_name_check(kstr_of(name), &why) != KERR_NONE) {
         log_error("register %s: no topic can have this name: %s", path, why);
-        ret->rc = -EBADMSG;
-    } else if (ret->rc == 0) {
-        ret->found = true;
-        ret->rc = topic_register_decode(bytes_of(&b), &ret->id);
-        if (ret->rc < 0)
-            log_error("register %s is malformed: %.200s", path, bytebuf_cstr(&b));
-        if (ret->rc == 0)
-            ret->rc = partitions_load(c, name, &b, ret);
-        if (ret->rc == 0)
-            ret->rc = config_load(c, name, defaults, &b, ret);
+        return -EBADMSG;
     }
+    rc = topic_register_decode(bytes_of(b), &ret->shape);
+    if (rc < 0)
+        log_error("register %s is malformed: %.200s", path, bytebuf_cstr(b));
+    ret->found = rc == 0;
+    return rc;
+}
+
+/* While somebody makes, grows or deletes the topic, the partitions from there on are none. */
+static int unfinished_load(struct cluster *c, const char *name, const struct cluster_image *img, struct topic_load *ret)
+{
+    const struct topic_register *t = &ret->shape;
+    const struct cluster_broker *writer = cluster_image_broker(img, t->writer);
+    int rc = 0;
+
+    ret->unfinished = writer != NULL && writer->epoch == t->writer_be && !(t->writer == c->deps.id && !ret->busy);
+    if (!ret->unfinished)
+        rc = topic_sweep(c, name, ret);
+    ret->n_partitions = t->unfinished_from;
+    ret->found = t->unfinished_from > 0;
+    return rc;
+}
+
+static int shape_load(struct cluster *c, const char *name, const struct cluster_image *img,
+                      const struct cluster_topic *known, struct bytebuf *b, struct topic_load *ret)
+{
+    int rc = register_load(c, name, b, ret);
+
+    if (rc < 0 || !ret->found)
+        return rc;
+    ret->same = known != NULL && uuid_eq(&ret->shape.id, &known->id);
+    return ret->shape.unfinished_from >= 0 ? unfinished_load(c, name, img, ret) : count_load(c, name, &ret->n_partitions);
+}
+
+static void shape_of_known(const struct cluster_topic *known, struct topic_load *ret)
+{
+    ret->found = ret->same = true;
+    ret->version = known->version;
+    ret->shape = (struct topic_register){ .id = known->id,
+                                          .unfinished_from = -1,
+                                          .extra = known->extra == NULL ? NULL : xstrdup(known->extra) };
+    ret->n_partitions = known->n_partitions;
+}
+
+void topic_load(struct cluster *c, const char *name, const struct cluster_image *img, const struct topic_wants *wants,
+                bool busy, struct topic_load *ret)
+{
+    const struct broker_config *defaults = &img->defaults->config;
+    const struct cluster_topic *known = cluster_image_topic(img, kstr_of(name));
+    struct bytebuf b = { 0 };
+
+    memset(ret, 0, sizeof *ret);
+    ret->busy = busy;
+    if (known == NULL || (wants->what & TOPIC_SHAPE) != 0)
+        ret->rc = shape_load(c, name, img, known, &b, ret);
+    else
+        shape_of_known(known, ret);
+    if (ret->rc == 0 && ret->found) {
+        int32_t n_known = ret->same ? known->n_partitions : 0;
+        choose_partitions(wants, n_known, ret);
+        ret->rc = partitions_load(c, name, n_known, &b, ret);
+    }
+    if (ret->rc == 0 && ret->found && (!ret->same || (wants->what & TOPIC_CONFIG) != 0))
+        ret->rc = config_load(c, name, defaults, &b, ret);
     bytebuf_done(&b);
 }
 
 void topic_load_done(struct topic_load *l)
 {
     topic_config_unref(l->config);
-    for (int32_t i = 0; i < l->n_partitions; i++)
-        free(l->partitions[i].extra);
+    for (int32_t i = 0; l->partitions != NULL && i < l->n_partitions; i++)
+        cluster_partition_unref(l->partitions[i]);
     free(l->partitions);
+    free(l->read);
+    free(l->shape.extra);
     memset(l, 0, sizeof *l);
+}
+
+void topic_wants_add(struct topic_wants *w, int32_t id)
+{
+    if (w->n_ids >= CLUSTER_PARTITIONS_MAX) {
+        w->what |= TOPIC_PARTITIONS;
+        return;
+    }
+    if (w->n_ids == w->cap_ids) {
+        w->cap_ids = w->cap_ids == 0 ? 8 : 2 * w->cap_ids;
+        w->ids = xreallocarray(w->ids, (size_t)w->cap_ids, sizeof *w->ids);
+    }
+    w->ids[w->n_ids++] = id;
+}
+
+bool topic_wants_any(const struct topic_wants *w)
+{
+    return w->what != 0 || w->n_ids > 0;
+}
+
+void topic_wants_done(struct topic_wants *w)
+{
+    free(w->ids);
+    memset(w, 0, sizeof *w);
 }
 
 /* ---- brokers ---- */
 
+static int epoch_load(struct cluster *c, const char *name, struct bytebuf *b, struct cluster_broker *ret)
+{
+    CLEANUP(freep) char *path = xasprintf("/klog/broker_epoch/%s", name);
+
+    struct epoch_register r;
+
+    int rc = vanished(registers_get_wait(c->deps.registers, path, b, &ret->epoch));
+    if (rc == 0)
+        rc = epoch_register_decode(bytes_of(b), &r);
+    if (rc == 0)
+        ret->base = r.base;
+    return rc;
+}
+
+/* The epoch is read first: one that is older than the registration names a life that has ended, and gives that broker no
+ * right; the registration sets off the watch, which has both read again. */
 static int broker_load(struct cluster *c, const char *name, struct bytebuf *b, struct cluster_broker *ret)
 {
     CLEANUP(freep) char *path = xasprintf("/brokers/ids/%s", name);
+    struct cluster_broker epoch = { 0 };
     int64_t version;
 
-    int rc = registers_get_wait(c->deps.registers, path, b, &version);
-    return rc < 0 ? vanished(rc) : broker_register_decode(bytes_of(b), atoi(name), ret);
+    int rc = epoch_load(c, name, b, &epoch);
+    if (rc == 0)
+        rc = vanished(registers_get_wait(c->deps.registers, path, b, &version));
+    if (rc == 0)
+        rc = broker_register_decode(bytes_of(b), atoi(name), ret);
+    if (rc == 0) {
+        ret->epoch = epoch.epoch;
+        ret->base = epoch.base;
+    }
+    return rc;
 }
 
 static int compare_brokers(const void *a, const void *b)
@@ -316,10 +459,8 @@ void brokers_load(struct cluster *c, struct brokers_load *ret)
 
 void brokers_load_done(struct brokers_load *l)
 {
-    for (size_t i = 0; i < l->n_brokers; i++) {
-        free(l->brokers[i].host);
-        free(l->brokers[i].rack);
-    }
+    for (size_t i = 0; i < l->n_brokers; i++)
+        cluster_broker_done(&l->brokers[i]);
     free(l->brokers);
     cluster_defaults_unref(l->defaults);
     memset(l, 0, sizeof *l);

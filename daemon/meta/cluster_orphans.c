@@ -112,7 +112,7 @@ static void judge(const struct cluster_starter *st, struct datadir *dd, const st
 {
     const struct topic_load *l = registered(st, f);
 
-    if (l != NULL && (f->dir.id_rc < 0 || uuid_eq(&f->dir.topic_id, &l->id)))
+    if (l != NULL && (f->dir.id_rc < 0 || uuid_eq(&f->dir.topic_id, &l->shape.id)))
         return;
     if (f->dir.id_rc == 0 && was_deleted(deleted, &f->dir.topic_id))
         remove_deleted(dd, f, deleted);
@@ -141,17 +141,37 @@ static int clear_dir(struct cluster_starter *st, struct datadir *dd, struct dele
     return rc;
 }
 
-/* Every log of these topics is gone now. */
+static void add_forget_ops(struct cluster *c, const char *id, struct register_ops_list *ret)
+{
+    if (!c->deps.alone)
+        ops_add(ret, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s/%d", id, c->deps.id), NULL, REGISTER_ANY_VERSION);
+    ops_add(ret, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", id), NULL, REGISTER_ANY_VERSION);
+}
+
+void cluster_forget_ops(struct cluster *c, const struct uuid *id, struct register_ops_list *ret)
+{
+    char text[UUID_TEXT_LEN + 1];
+
+    uuid_text(id, text);
+    add_forget_ops(c, text, ret);
+}
+
+/* Every log that this broker had of these topics is gone now. */
 static int forget_deleted(struct cluster *c, const struct deleted *deleted)
 {
     struct register_ops_list l = { 0 };
+    int rc = 0;
 
     if (deleted->some_stay)
         return 0;
     for (int i = 0; i < deleted->n; i++)
-        ops_add(&l, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", deleted->ids[i]), NULL,
-                REGISTER_ANY_VERSION);
-    int rc = l.n == 0 ? 0 : registers_multi_wait(c->deps.registers, l.ops, l.n);
+        add_forget_ops(c, deleted->ids[i], &l);
+    if (c->deps.alone && l.n > 0)
+        rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
+    for (int i = 0; !c->deps.alone && i < l.n && rc == 0; i++) { /* others may be at it, or have not come to it yet */
+        rc = registers_multi_wait(c->deps.registers, &l.ops[i], 1);
+        rc = rc == -ENOENT || rc == -ENOTEMPTY ? 0 : rc;
+    }
     ops_done(&l);
     return rc == -ENOSPC || rc == -EDQUOT ? 0 : rc; /* then the next start forgets them */
 }

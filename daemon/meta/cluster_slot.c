@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One slot a topic: reads its registers when they have changed, then makes the hosted partitions and the
+ * One slot a topic: reads those of its registers that have changed, then makes the hosted partitions and the
  * image follow. The diagram is in cluster_int.h. Meta loop, but for the bodies of the jobs, which own
  * the slot's `load`, and read `hosted`, `n_hosted` and `image`, from start to done.
  *
@@ -71,6 +71,8 @@ static void slot_free(struct topic_slot *s)
     KCHECK(s->state == SLOT_IDLE && TAILQ_EMPTY(&s->changes));
     HASH_DEL(s->cluster->slots, s);
     topic_load_done(&s->load);
+    topic_wants_done(&s->wants);
+    topic_wants_done(&s->dirty);
     cluster_image_put(s->image);
     free(s->name);
     free(s);
@@ -84,7 +86,7 @@ void slots_free(struct cluster *c)
         slot_free(s);
 }
 
-/* ---- stripes: a range of the topic's partitions on one worker ---- */
+/* ---- stripes: a range of what is to be done, on one worker ---- */
 
 struct stripe {
     struct job job;
@@ -93,10 +95,10 @@ struct stripe {
     int rc;
 };
 
-static bool hosted_here(const struct topic_slot *s, const struct partition_state *st)
+static bool hosted_here(const struct topic_slot *s, const struct cluster_partition *p)
 {
-    for (int32_t i = 0; i < st->n_replicas; i++)
-        if (st->replicas[i] == s->cluster->deps.id)
+    for (int32_t i = 0; i < p->n_replicas; i++)
+        if (p->replicas[i] == s->cluster->deps.id)
             return true;
     return false;
 }
@@ -107,49 +109,84 @@ static void note_rc(struct stripe *sp, int rc)
         sp->rc = rc;
 }
 
-static void partition_follow(struct stripe *sp, const struct cluster_topic *before, int32_t id)
+/* The topic as the image had it when this round began; NULL: there was none, or another of its name. */
+static const struct cluster_topic *topic_before(const struct topic_slot *s)
+{
+    return s->load.same ? cluster_image_topic(s->image, kstr_of(s->name)) : NULL;
+}
+
+static struct topic_config *config_now(const struct topic_slot *s)
+{
+    return s->load.config != NULL ? s->load.config : topic_before(s)->config;
+}
+
+/* Is its state the one that the hosted partition was told already? */
+static bool is_known(const struct cluster_topic *before, int32_t id, const struct cluster_partition *p)
+{
+    return before != NULL && id < before->n_partitions && cluster_topic_partition(before, id)->version == p->version;
+}
+
+static void partition_follow(struct stripe *sp, struct partition *pt, const struct cluster_partition *p)
 {
     struct topic_slot *s = sp->slot;
-    const struct partition_state *st = &s->load.partitions[id].st;
-    struct partition *pt = partitions_get(s->cluster->deps.partitions, kstr_of(s->name), id);
-    if (pt == NULL)
-        return;
+    struct partition_register r;
 
-    bool known = before != NULL && id < before->n_partitions && before->partitions[id].version == st->version;
-    if (!known && !partition_set_state(pt, st)) {
-        log_error("%s-%d: its register (leader %d, epoch %d) contradicts what was read before; it is not followed",
-                  s->name, id, st->leader, st->leader_epoch);
-        note_rc(sp, -EIO);
+    if (p != NULL && !is_known(topic_before(s), pt->id, p)) {
+        cluster_partition_register(p, &r);
+        if (!partition_set_state(pt, &r.st)) {
+            log_error("%s-%d: its register (leader %d, epoch %d) contradicts what was read before; it is not followed",
+                      s->name, pt->id, p->leader, p->leader_epoch);
+            note_rc(sp, -EIO);
+        }
     }
-    partition_set_config(pt, s->load.config);
-    partition_unref(pt);
+    if (s->load.config != NULL)
+        partition_set_config(pt, s->load.config);
 }
 
 /* A start makes the directories that a crash left out, and begins an epoch: from the second start on each has been
  * there, and after a clean stop from the first. */
-static bool had_log(const struct topic_slot *s, const struct partition_state *st)
+static bool had_log(const struct topic_slot *s, const struct cluster_partition *p)
 {
-    return s->at_start && (logdirs_were_clean(s->cluster->deps.dirs) || st->leader_epoch > 1);
+    return s->at_start && (logdirs_were_clean(s->cluster->deps.dirs) || p->leader_epoch > 1);
+}
+
+/* A new configuration concerns all partitions, everything else those whose registers were read. */
+static int32_t n_touched(const struct topic_slot *s)
+{
+    return s->load.config != NULL ? s->load.n_partitions : s->load.n_read;
+}
+
+static int32_t touched_at(const struct topic_slot *s, int32_t i)
+{
+    return s->load.config != NULL ? i : s->load.read[i];
 }
 
 static void stripe_open(struct job *j)
 {
     struct stripe *sp = container_of(j, struct stripe, job);
     struct topic_slot *s = sp->slot;
-    const struct cluster_topic *before = cluster_image_topic(s->image, kstr_of(s->name));
-    int32_t n_old = s->hosted ? s->n_hosted : 0;
-    CLEANUP(freep) struct partition_new *new = xcalloc((size_t)(sp->to - sp->from) + 1, sizeof *new);
-    size_t n_new = 0;
+    struct partitions *ps = s->cluster->deps.partitions;
+    size_t n = (size_t)(sp->to - sp->from), n_new = 0;
+    CLEANUP(freep) struct partition_new *new = xcalloc(n + 1, sizeof *new);
+    CLEANUP(freep) struct partition_register *states = xcalloc(n + 1, sizeof *states);
 
-    for (int32_t id = sp->from; id < sp->to; id++) {
-        const struct partition_state *st = &s->load.partitions[id].st;
-        if (id < n_old)
-            partition_follow(sp, before, id);
-        else if (hosted_here(s, st))
-            new[n_new++] = (struct partition_new){ .id = id, .st = st, .at_start = s->at_start, .was_here = had_log(s, st) };
+    for (int32_t i = sp->from; i < sp->to; i++) {
+        int32_t id = touched_at(s, i);
+        const struct cluster_partition *p = s->load.partitions[id];
+        struct partition *pt = partitions_get(ps, kstr_of(s->name), id);
+        if (pt != NULL) {
+            partition_follow(sp, pt, p);
+            partition_unref(pt);
+        } else if (p != NULL && hosted_here(s, p)) {
+            cluster_partition_register(p, &states[n_new]);
+            new[n_new] = (struct partition_new){
+                .id = id, .st = &states[n_new].st, .at_start = s->at_start, .was_here = had_log(s, p)
+            };
+            n_new++;
+        }
     }
     if (n_new > 0)
-        note_rc(sp, partitions_add(s->cluster->deps.partitions, s->name, &s->load.id, s->load.config, new, n_new));
+        note_rc(sp, partitions_add(ps, s->name, &s->load.shape.id, config_now(s), new, n_new));
 }
 
 static void stripe_remove(struct job *j)
@@ -203,23 +240,53 @@ static void stripes_start(struct topic_slot *s, int32_t from, int32_t to, void (
 static struct cluster_topic *topic_of_load(const struct topic_slot *s)
 {
     struct cluster_topic *t = xcalloc(1, sizeof *t);
+    const struct cluster_topic *before = topic_before(s);
 
     atomic_init(&t->refs, 1);
     t->name = xstrdup(s->name);
-    t->id = s->load.id;
-    t->config = topic_config_ref(s->load.config);
-    t->config_version = s->load.config_version;
+    t->id = s->load.shape.id;
+    t->version = s->load.version;
+    t->extra = s->load.shape.extra == NULL ? NULL : xstrdup(s->load.shape.extra);
+    t->config = topic_config_ref(config_now(s));
+    t->config_version = s->load.config != NULL ? s->load.config_version : before->config_version;
     t->n_partitions = s->load.n_partitions;
-    t->partitions = xcalloc((size_t)t->n_partitions + 1, sizeof *t->partitions);
-    for (int32_t i = 0; i < t->n_partitions; i++)
-        t->partitions[i] = s->load.partitions[i].st;
+    t->partitions = xcalloc((size_t)t->n_partitions + 1, sizeof(*t->partitions));
+    for (int32_t i = 0; i < t->n_partitions; i++) {
+        struct cluster_partition *p = s->load.partitions[i];
+        if (p == NULL)
+            p = atomic_load_explicit(&before->partitions[i], memory_order_relaxed);
+        atomic_init(&t->partitions[i], cluster_partition_ref(p));
+    }
     t->internal = strcmp(s->name, "__consumer_offsets") == 0 || strcmp(s->name, "__transaction_state") == 0;
     return t;
+}
+
+/* Only states of partitions have changed: they are exchanged where they are. */
+static bool only_states(const struct topic_slot *s)
+{
+    const struct cluster_topic *before = topic_before(s);
+
+    return before != NULL && s->load.config == NULL && s->load.n_partitions == before->n_partitions &&
+           s->load.version == before->version;
+}
+
+static void exchange_states(struct topic_slot *s)
+{
+    struct cluster *c = s->cluster;
+    const struct cluster_topic *t = cluster_image_topic(c->image, kstr_of(s->name));
+
+    for (int32_t i = 0; i < s->load.n_read; i++) {
+        int32_t id = s->load.read[i];
+        if (s->load.partitions[id] != NULL)
+            cluster_replace_partition(c, t, id, take(&s->load.partitions[id]));
+    }
+    cluster_publish_same(c);
 }
 
 static void slot_release_load(struct topic_slot *s)
 {
     topic_load_done(&s->load);
+    topic_wants_done(&s->wants);
     cluster_image_put(s->image);
     s->image = NULL;
 }
@@ -245,15 +312,19 @@ static void start_one_done(struct topic_slot *s, struct cluster_topic *t)
 static void round_end(struct topic_slot *s)
 {
     struct cluster *c = s->cluster;
+    bool starting = c->starting_left > 0, undo = change_will_undo(s);
+    struct cluster_topic *t = NULL;
 
     s->at_start = false;
     s->hosted = true;
-    s->hosted_id = s->load.id;
+    s->hosted_id = s->load.shape.id;
     s->n_hosted = MAX(s->n_hosted, s->load.n_partitions);
-    struct cluster_topic *t = change_will_undo(s) ? NULL : topic_of_load(s);
-    bool starting = c->starting_left > 0;
-    if (!starting && t != NULL)
-        cluster_publish_topic(c, s->name, t);
+    if (starting)
+        t = topic_of_load(s);
+    else if (!undo && only_states(s))
+        exchange_states(s);
+    else if (!undo)
+        cluster_publish_topic(c, s->name, topic_of_load(s));
     slot_release_load(s);
     slot_move(s, SLOT_IDLE);
     if (starting)
@@ -265,7 +336,7 @@ static void round_end(struct topic_slot *s)
 static void open_begin(struct topic_slot *s)
 {
     slot_move(s, SLOT_OPENING);
-    stripes_start(s, 0, s->load.n_partitions, stripe_open);
+    stripes_start(s, 0, n_touched(s), stripe_open);
 }
 
 void slot_open_loaded(struct topic_slot *s)
@@ -277,33 +348,47 @@ void slot_open_loaded(struct topic_slot *s)
 
 /* ---- removing ---- */
 
-/* The logs are gone: the note that they were to go may go too. */
+/* The logs are gone: this broker's note that they were to go may go too, and with the last broker's the topic's. */
 struct forget {
     struct cluster *cluster;
-    struct register_ops_list ops;
+    struct register_ops_list ops; /* one after the other, each by itself */
+    int at;
 };
+
+static void forget_next(struct forget *f);
 
 static void forgotten(void *arg, int rc)
 {
     struct forget *f = arg;
 
-    if (rc < 0 && rc != -ENOENT)
-        log_warn("registers: cannot delete %s: %s", f->ops.ops[0].path, strerror(-rc));
-    cluster_note_idle(f->cluster, -1);
+    if (rc < 0 && rc != -ENOENT && rc != -ENOTEMPTY)
+        log_warn("registers: cannot delete %s: %s", f->ops.ops[f->at].path, strerror(-rc));
+    f->at++;
+    forget_next(f);
+}
+
+static void forget_next(struct forget *f)
+{
+    struct cluster *c = f->cluster;
+
+    if (f->at < f->ops.n) {
+        registers_multi(c->deps.registers, &f->ops.ops[f->at], 1, forgotten, f);
+        return;
+    }
+    cluster_note_idle(c, -1);
     ops_done(&f->ops);
     free(f);
 }
 
 static void forget_deletion(struct topic_slot *s, const struct uuid *id)
 {
-    char text[UUID_TEXT_LEN + 1];
+    struct cluster *c = s->cluster;
     struct forget *f = xcalloc(1, sizeof *f);
 
-    uuid_text(id, text);
-    f->cluster = s->cluster;
-    cluster_note_idle(s->cluster, +1);
-    ops_add(&f->ops, REGISTER_DELETE, xasprintf("/admin/delete_topics/%s", text), NULL, REGISTER_ANY_VERSION);
-    registers_multi(s->cluster->deps.registers, f->ops.ops, f->ops.n, forgotten, f);
+    f->cluster = c;
+    cluster_note_idle(c, +1);
+    cluster_forget_ops(c, id, &f->ops);
+    forget_next(f);
 }
 
 /* Reads again afterwards: what is there now may be another topic of the same name. */
@@ -315,7 +400,7 @@ static void remove_end(struct topic_slot *s)
         s->hosted = false;
     }
     s->n_hosted = s->n_kept;
-    s->dirty = true;
+    s->dirty.what |= TOPIC_ALL;
     slot_move(s, SLOT_IDLE);
     slot_step(s);
 }
@@ -345,15 +430,16 @@ static void load_run(struct job *j)
 {
     struct topic_slot *s = container_of(j, struct topic_slot, job);
 
-    topic_load(s->cluster, s->name, &s->image->defaults->config, &s->load);
+    topic_load(s->cluster, s->name, s->image, &s->wants, s->changing, &s->load);
 }
 
 static void load_done(struct job *j)
 {
     struct topic_slot *s = container_of(j, struct topic_slot, job);
     const struct topic_load *l = &s->load;
-    bool same = l->found && s->hosted && uuid_eq(&l->id, &s->hosted_id);
+    bool same = l->found && s->hosted && uuid_eq(&l->shape.id, &s->hosted_id);
 
+    s->unfinished = l->rc == 0 && l->unfinished;
     if (l->rc < 0) {
         if (l->rc != -EAGAIN)
             log_error("topic %s: cannot read its registers: %s", s->name, strerror(-l->rc));
@@ -374,8 +460,10 @@ static void load_done(struct job *j)
 
 static void load_begin(struct topic_slot *s)
 {
-    s->dirty = false;
+    s->wants = s->dirty;
+    s->dirty = (struct topic_wants){ 0 };
     s->image = cluster_image_get(s->cluster);
+    s->changing = !TAILQ_EMPTY(&s->changes) && change_is_begun(TAILQ_FIRST(&s->changes));
     slot_move(s, SLOT_LOADING);
     s->job = (struct job){ .run = load_run, .done = load_done, .loop = s->cluster->deps.loop };
     workers_submit(s->cluster->deps.workers, &s->job);
@@ -383,9 +471,15 @@ static void load_begin(struct topic_slot *s)
 
 /* ---- steps ---- */
 
-void slot_mark_dirty(struct topic_slot *s)
+void slot_mark_dirty(struct topic_slot *s, unsigned what)
 {
-    s->dirty = true;
+    s->dirty.what |= what;
+    slot_step(s);
+}
+
+void slot_mark_partition(struct topic_slot *s, int32_t id)
+{
+    topic_wants_add(&s->dirty, id);
     slot_step(s);
 }
 
@@ -402,13 +496,15 @@ void slot_wrote(struct topic_slot *s)
 
 void slot_step(struct topic_slot *s)
 {
+    if (s->cluster->starting)
+        return;
     while (s->state == SLOT_IDLE) {
         struct change *ch = TAILQ_FIRST(&s->changes);
         if (s->cluster->stopping) {
             changes_fail(s->cluster, s, KERR_BROKER_NOT_AVAILABLE, "the broker is stopping");
             return;
         }
-        if (s->dirty)
+        if (topic_wants_any(&s->dirty))
             load_begin(s);
         else if (ch == NULL)
             break;
@@ -417,6 +513,6 @@ void slot_step(struct topic_slot *s)
         else
             change_begin(s, ch);
     }
-    if (s->state == SLOT_IDLE && !s->hosted)
+    if (s->state == SLOT_IDLE && !s->hosted && !s->unfinished)
         slot_free(s);
 }

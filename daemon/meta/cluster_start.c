@@ -66,7 +66,7 @@ static int ensure_base(struct cluster *c)
 
     CLEANUP(freep) char *epoch = xasprintf("/klog/broker_epoch/%d", c->deps.id);
     CLEANUP(freep) char *config = xasprintf("/config/brokers/%d", c->deps.id);
-    rc = ensure(c, epoch, xstrdup("{\"base\":0}"));
+    rc = ensure(c, epoch, epoch_register_encode(&(struct epoch_register){ 0 }));
     return rc < 0 ? rc : ensure(c, config, config_register_encode(NULL, 0));
 }
 
@@ -115,41 +115,6 @@ static int check_identity(struct cluster *c, char *err, size_t err_size)
     return rc;
 }
 
-/* ---- registration ---- */
-
-static void me_fill(struct cluster *c, struct cluster_broker *ret)
-{
-    struct broker_listener *ls;
-    size_t n;
-    char err[256];
-
-    KCHECK(broker_config_listeners(c->deps.config, &ls, &n, err, sizeof err) == 0);
-    const char *host = ls[0].advertised_host != NULL ? ls[0].advertised_host : ls[0].host;
-    *ret = (struct cluster_broker){ c->deps.id, xstrdup(host), ls[0].advertised_port, NULL };
-    broker_listeners_free(ls, n);
-}
-
-/* Both in one: whoever sees the broker's registration sees its new epoch, and its older self can write no
- * more (R2). */
-static int enlist(struct cluster *c)
-{
-    struct register_ops_list l = { 0 };
-    struct cluster_broker me;
-
-    me_fill(c, &me);
-    ops_add(&l, REGISTER_CREATE_EPHEMERAL, xasprintf("/brokers/ids/%d", me.id),
-            broker_register_encode(&me, c->deps.config), 0);
-    ops_add(&l, REGISTER_SET, xasprintf("/klog/broker_epoch/%d", me.id), xstrdup("{\"base\":0}"),
-            REGISTER_ANY_VERSION);
-    int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
-    c->broker_epoch = l.ops[1].new_version;
-    ops_done(&l);
-    if (rc == 0)
-        partitions_set_broker_epoch(c->deps.partitions, c->broker_epoch);
-    free(me.host);
-    return rc;
-}
-
 int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_size)
 {
     struct cluster *c = st->cluster;
@@ -164,7 +129,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     rc = check_identity(c, err, err_size);
     if (rc < 0)
         return rc;
-    rc = enlist(c);
+    rc = cluster_enlist(c);
     if (rc == -EEXIST) {
         snprintf(err, err_size, "a broker %d is there already: give this one another broker.id",
                  c->deps.id);
@@ -189,9 +154,21 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
 struct bump {
     struct cluster *cluster;
     struct register_ops_list ops;
-    struct partition_register **of; /* by index of ops; NULL for the fence */
+    struct bumped {
+        struct cluster_partition **of; /* the fence has none */
+        struct partition_register reg;
+    } *to; /* by index of ops */
     size_t cap;
 };
+
+/* A state that was written takes the place of the one that was read. */
+static void replace(struct cluster_partition **p, struct partition_register *r, int64_t version)
+{
+    r->st.version = version;
+    struct cluster_partition *after = cluster_partition_new(r);
+    cluster_partition_unref(*p);
+    *p = after;
+}
 
 static int bump_send(struct bump *b)
 {
@@ -199,39 +176,47 @@ static int bump_send(struct bump *b)
         return 0;
     int rc = registers_multi_wait(b->cluster->deps.registers, b->ops.ops, b->ops.n);
     for (int i = 0; rc == 0 && i < b->ops.n; i++)
-        if (b->of[i] != NULL)
-            b->of[i]->st.version = b->ops.ops[i].new_version;
+        if (b->to[i].of != NULL)
+            replace(b->to[i].of, &b->to[i].reg, b->ops.ops[i].new_version);
     ops_done(&b->ops);
     return rc;
 }
 
-static void bump_add(struct bump *b, char *path, char *value, int64_t version, enum register_op_kind kind,
-                     struct partition_register *p)
+static struct bumped *bump_room(struct bump *b)
 {
     if ((size_t)b->ops.n == b->cap) {
         b->cap = b->cap == 0 ? 64 : 2 * b->cap;
-        b->of = xreallocarray(b->of, b->cap, sizeof(*b->of));
+        b->to = xreallocarray(b->to, b->cap, sizeof *b->to);
     }
-    b->of[b->ops.n] = p;
-    ops_add(&b->ops, kind, path, value, version);
+    return &b->to[b->ops.n];
+}
+
+static void bump_fence(struct bump *b)
+{
+    struct cluster *c = b->cluster;
+
+    bump_room(b)->of = NULL;
+    ops_add(&b->ops, REGISTER_CHECK, xasprintf("/klog/broker_epoch/%d", c->deps.id), NULL, c->broker_epoch);
 }
 
 /* R1: a restarted leader never goes on in its old epoch. */
-static int bump_partition(struct bump *b, const char *topic, int32_t id, struct partition_register *p)
+static int bump_partition(struct bump *b, const char *topic, int32_t id, struct cluster_partition **p)
 {
     struct cluster *c = b->cluster;
     char writer[64];
 
-    if (p->st.leader != c->deps.id)
+    if ((*p)->leader != c->deps.id)
         return 0;
     if (b->ops.n == 0)
-        bump_add(b, xasprintf("/klog/broker_epoch/%d", c->deps.id), NULL, c->broker_epoch, REGISTER_CHECK,
-                 NULL);
-    p->st.leader_epoch++;
-    p->st.leader_be = c->broker_epoch;
+        bump_fence(b);
+    struct bumped *to = bump_room(b);
+    to->of = p;
+    cluster_partition_register(*p, &to->reg);
+    to->reg.st.leader_epoch++;
+    to->reg.st.leader_be = c->broker_epoch;
     cluster_writer(c, writer);
-    bump_add(b, xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id),
-             partition_register_encode(p, writer), p->st.version, REGISTER_SET, p);
+    ops_add(&b->ops, REGISTER_SET, xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id),
+            partition_register_encode(&to->reg, writer), (*p)->version);
     return b->ops.bytes < MULTI_BYTES_MAX - 4096 ? 0 : bump_send(b);
 }
 
@@ -246,7 +231,7 @@ static int bump_all(struct cluster_starter *st)
     if (rc == 0)
         rc = bump_send(&b);
     ops_done(&b.ops);
-    free(b.of);
+    free(b.to);
     return rc;
 }
 
@@ -256,7 +241,7 @@ static int compare_loads(const void *a, const void *b)
 {
     const struct topic_load *const *x = a, *const *y = b;
 
-    return memcmp(&(*x)->id, &(*y)->id, sizeof(struct uuid));
+    return memcmp(&(*x)->shape.id, &(*y)->shape.id, sizeof(struct uuid));
 }
 
 /* A topic is its id: no two have the same. */
@@ -268,7 +253,7 @@ static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
         by_id[i] = &st->loads[i];
     qsort(by_id, (size_t)st->n, sizeof *by_id, compare_loads);
     for (int i = 1; i < st->n; i++) {
-        if (!uuid_eq(&by_id[i - 1]->id, &by_id[i]->id))
+        if (!uuid_eq(&by_id[i - 1]->shape.id, &by_id[i]->shape.id))
             continue;
         snprintf(err, err_size, "registers: the topics %s and %s have one topic id: put back a copy of them",
                  st->names[by_id[i - 1] - st->loads], st->names[by_id[i] - st->loads]);
@@ -279,6 +264,7 @@ static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
 
 static int load_all(struct cluster_starter *st, char *err, size_t err_size)
 {
+    static const struct topic_wants all = { .what = TOPIC_ALL };
     struct cluster *c = st->cluster;
 
     int rc = registers_children_wait(c->deps.registers, "/brokers/topics", &st->names, &st->n);
@@ -286,7 +272,7 @@ static int load_all(struct cluster_starter *st, char *err, size_t err_size)
         return fail(rc, "list the topics", err, err_size);
     st->loads = xcalloc((size_t)st->n + 1, sizeof *st->loads);
     for (int i = 0; i < st->n; i++) {
-        topic_load(c, st->names[i], &c->image->defaults->config, &st->loads[i]);
+        topic_load(c, st->names[i], c->image, &all, false, &st->loads[i]);
         if (st->loads[i].rc == -EAGAIN) { /* nobody else writes yet: nothing vanished meanwhile */
             snprintf(err, err_size,
                      "registers: topic %s is incomplete, a register of it or of its partitions is missing: put back a "
@@ -324,46 +310,42 @@ static void open_all(void *arg)
 
 /* An old copy of the registers knows older epochs than the log, which would then take nothing more: R1 asks for an
  * epoch that nobody has used. */
-static int raise_epoch(struct cluster *c, const char *topic, int32_t id, int32_t latest, struct partition_state *ret)
+static int raise_epoch(struct cluster *c, const char *topic, int32_t id, int32_t latest, struct cluster_partition **p)
 {
-    CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id);
-    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
-    struct partition_register p = { 0 };
+    struct partition_register r;
     struct register_ops_list l = { 0 };
     char writer[64];
-    int64_t version;
 
-    int rc = registers_get_wait(c->deps.registers, path, &b, &version);
-    if (rc == 0)
-        rc = partition_register_decode(slice_of(b.p, b.n), version, &p);
-    if (rc < 0)
-        return rc;
-    p.st.leader_epoch = latest + 1;
+    cluster_partition_register(*p, &r);
+    r.st.leader_epoch = latest + 1;
     cluster_writer(c, writer);
-    ops_add(&l, REGISTER_SET, take(&path), partition_register_encode(&p, writer), version);
-    rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
-    p.st.version = l.ops[0].new_version;
-    ops_done(&l);
-    free(p.extra);
+    ops_add(&l, REGISTER_CHECK, xasprintf("/klog/broker_epoch/%d", c->deps.id), NULL, c->broker_epoch);
+    ops_add(&l, REGISTER_SET, xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id),
+            partition_register_encode(&r, writer), r.st.version);
+    int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
     if (rc == 0)
-        *ret = p.st;
+        replace(p, &r, l.ops[1].new_version);
+    ops_done(&l);
     return rc;
 }
 
 static int follow_log(struct cluster *c, struct cluster_topic *t, int32_t id)
 {
-    struct partition_state *st = &t->partitions[id];
+    struct cluster_partition *p = atomic_load_explicit(&t->partitions[id], memory_order_relaxed);
     struct partition *pt = partitions_get(c->deps.partitions, kstr_of(t->name), id);
     int32_t latest = pt == NULL || pt->log == NULL ? -1 : plog_epoch_latest(pt->log);
+    struct partition_register r;
     int rc = 0;
 
-    if (st->leader == c->deps.id && latest > st->leader_epoch && latest < INT32_MAX - 1) {
+    if (p->leader == c->deps.id && latest > p->leader_epoch && latest < INT32_MAX - 1) {
         log_error("%s-%d: its log has leader epoch %d, its register only %d: the registers are an older copy; it goes on "
                   "in epoch %d",
-                  t->name, id, latest, st->leader_epoch, latest + 1);
-        rc = raise_epoch(c, t->name, id, latest, st);
+                  t->name, id, latest, p->leader_epoch, latest + 1);
+        rc = raise_epoch(c, t->name, id, latest, &p);
+        atomic_store_explicit(&t->partitions[id], p, memory_order_relaxed);
+        cluster_partition_register(p, &r);
         if (rc == 0)
-            partition_set_state(pt, st);
+            partition_set_state(pt, &r.st);
     }
     partition_unref(pt);
     return rc;

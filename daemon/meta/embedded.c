@@ -466,12 +466,8 @@ static void embedded_on_session(struct registers *r, void (*cb)(void *arg, enum 
 
     e->session_cb = cb;
     e->session_arg = arg;
-    if (cb == NULL)
-        return;
-    lock_take(&e->mu);
-    TAILQ_INSERT_TAIL(&e->answered, item_new(ITEM_SESSION, NULL, NULL), link);
-    lock_release(&e->mu);
-    loop_post(e->loop, &e->deliver);
+    if (cb != NULL)
+        item_ask(e, item_new(ITEM_SESSION, NULL, NULL)); /* in the order of answers */
 }
 
 /* The process is the session. */

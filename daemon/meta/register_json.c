@@ -13,9 +13,10 @@
 
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
+#include "lib/base/hostport.h"
 #include "lib/base/mem.h"
 
-enum { HOST_MAX = 1024 }; /* bytes; it goes into answers */
+enum { HOST_MAX = 1024 /* bytes; it goes into answers */, ENDPOINTS_MAX = 64 };
 
 static void json_freep(json_t **j)
 {
@@ -115,22 +116,28 @@ static bool get_ids(const json_t *j, const char *name, int32_t ret[REPLICA_MAX],
     return true;
 }
 
-static const char *const partition_fields[] = { "version", "leader",   "leader_be", "leader_epoch", "isr", "isr_be",
-                                                "replicas", "adding", "removing",  "recovery",     "w" };
-
-/* What is left of j without the fields above, as text; NULL: nothing. */
-static char *take_extra(json_t *j)
+/* What is left of j without the fields that are known, as text; NULL: nothing. */
+static char *take_extra(json_t *j, const char *const *known, size_t n)
 {
-    for (size_t i = 0; i < ARRAY_LEN(partition_fields); i++)
-        json_object_del(j, partition_fields[i]);
+    for (size_t i = 0; i < n; i++)
+        json_object_del(j, known[i]);
     return json_object_size(j) == 0 ? NULL : print(json_incref(j));
 }
+
+static void give_extra(json_t *j, const char *extra)
+{
+    CLEANUP(json_freep) json_t *more = extra == NULL ? NULL : parse(slice_of(extra, strlen(extra)));
+
+    if (more != NULL)
+        json_object_update_missing(j, more);
+}
+
+static const char *const partition_fields[] = { "version", "leader",   "leader_be", "leader_epoch", "isr", "isr_be",
+                                                "replicas", "adding", "removing",  "recovery",     "w" };
 
 char *partition_register_encode(const struct partition_register *p, const char *writer)
 {
     const struct partition_state *st = &p->st;
-    CLEANUP(json_freep) json_t *extra =
-        p->extra == NULL ? NULL : parse(slice_of(p->extra, strlen(p->extra)));
     json_t *j =
         json_pack("{s:i, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", /* in the order of the rules */
                   "version", 2, "leader", (int)st->leader, "leader_be", (json_int_t)st->leader_be,
@@ -138,8 +145,7 @@ char *partition_register_encode(const struct partition_register *p, const char *
                   epochs_json(st->isr_be, st->n_isr), "replicas", ids_json(st->replicas, st->n_replicas),
                   "adding", ids_json(p->adding, p->n_adding), "removing",
                   ids_json(p->removing, p->n_removing), "recovery", (int)st->recovery, "w", writer);
-    if (extra != NULL)
-        json_object_update_missing(j, extra);
+    give_extra(j, p->extra);
     return print(j);
 }
 
@@ -173,31 +179,43 @@ int partition_register_decode(struct slice v, int64_t version, struct partition_
                 is_consistent(&p);
     if (!good)
         return -EBADMSG;
-    p.extra = take_extra(j);
+    p.extra = take_extra(j, partition_fields, ARRAY_LEN(partition_fields));
     *ret = p;
     return 0;
 }
 
 /* ---- topics ---- */
 
-char *topic_register_encode(const struct uuid *id)
+static const char *const topic_fields[] = { "version", "topic_id", "unfinished" };
+
+char *topic_register_encode(const struct topic_register *t)
 {
     char text[UUID_TEXT_LEN + 1];
 
-    uuid_text(id, text);
-    return print(json_pack("{s:i, s:s}", "version", 3, "topic_id", text));
+    uuid_text(&t->id, text);
+    json_t *j = json_pack("{s:i, s:s}", "version", 3, "topic_id", text);
+    if (t->unfinished_from >= 0)
+        json_object_set_new(j, "unfinished",
+                            json_pack("{s:i, s:i, s:I}", "from", (int)t->unfinished_from, "by", (int)t->writer, "be",
+                                      (json_int_t)t->writer_be));
+    give_extra(j, t->extra);
+    return print(j);
 }
 
-int topic_register_decode(struct slice v, struct uuid *ret)
+int topic_register_decode(struct slice v, struct topic_register *ret)
 {
     CLEANUP(json_freep) json_t *j = parse(v);
     const char *text = json_string_value(json_object_get(j, "topic_id"));
+    const json_t *u = json_object_get(j, "unfinished");
+    struct topic_register t = { .unfinished_from = -1 };
 
-    struct uuid id;
-
-    if (text == NULL || !uuid_parse(text, &id) || uuid_is_zero(&id))
+    if (text == NULL || !uuid_parse(text, &t.id) || uuid_is_zero(&t.id))
         return -EBADMSG;
-    *ret = id;
+    if (u != NULL && (!get_i32(u, "from", 0, &t.unfinished_from) || !get_i32(u, "by", 0, &t.writer) ||
+                      !get_i64(u, "be", 0, INT64_MAX, &t.writer_be)))
+        return -EBADMSG;
+    t.extra = take_extra(j, topic_fields, ARRAY_LEN(topic_fields));
+    *ret = t;
     return 0;
 }
 
@@ -246,41 +264,86 @@ void config_entries_free(struct topic_config_entry *entries, size_t n)
 
 /* ---- brokers ---- */
 
-static json_t *endpoints_json(const struct broker_config *c)
+/* "NAME://host:port", an IPv6 address in brackets. */
+static json_t *endpoint_json(const struct cluster_endpoint *e)
 {
-    struct broker_listener *ls;
-    size_t n;
-    char err[256];
-    json_t *a = json_array();
+    bool v6 = strchr(e->host, ':') != NULL;
+    CLEANUP(freep) char *text =
+        xasprintf("%s://%s%s%s:%d", e->listener, v6 ? "[" : "", e->host, v6 ? "]" : "", e->port);
 
-    if (broker_config_listeners(c, &ls, &n, err, sizeof err) < 0)
-        return a;
-    for (size_t i = 0; i < n; i++) {
-        const char *host = ls[i].advertised_host != NULL ? ls[i].advertised_host : ls[i].host;
-        CLEANUP(freep) char *text = xasprintf("%s://%s:%d", ls[i].name, host, ls[i].advertised_port);
-        json_array_append_new(a, json_string(text));
-    }
-    broker_listeners_free(ls, n);
-    return a;
+    return json_string(text);
 }
 
-char *broker_register_encode(const struct cluster_broker *b, const struct broker_config *c)
+char *broker_register_encode(const struct cluster_broker *b)
 {
-    return print(json_pack("{s:i, s:o, s:s, s:i, s:s?}", "version", 5, "endpoints", endpoints_json(c), "host",
-                           b->host, "port", (int)b->port, "rack", b->rack));
+    json_t *endpoints = json_array();
+
+    for (size_t i = 0; i < b->n_endpoints; i++)
+        json_array_append_new(endpoints, endpoint_json(&b->endpoints[i]));
+    return print(json_pack("{s:i, s:o, s:s, s:i, s:s?}", "version", 5, "endpoints", endpoints, "host",
+                           b->endpoints[0].host, "port", (int)b->endpoints[0].port, "rack", b->rack));
+}
+
+static bool endpoint_parse(const char *text, struct cluster_endpoint *ret)
+{
+    const char *sep = text == NULL ? NULL : strstr(text, "://");
+    struct hostport hp;
+
+    if (sep == NULL || sep == text || strlen(text) > HOST_MAX || !hostport_parse(sep + 3, strlen(sep + 3), &hp) ||
+        hp.port < 0)
+        return false;
+    *ret = (struct cluster_endpoint){ xstrndup(text, (size_t)(sep - text)),
+                                      xstrndup(hp.host.p, (size_t)hp.host.n), hp.port };
+    return true;
+}
+
+static bool endpoints_parse(const json_t *a, struct cluster_broker *b)
+{
+    const json_t *v;
+    size_t i;
+
+    if (!json_is_array(a) || json_array_size(a) == 0 || json_array_size(a) > ENDPOINTS_MAX)
+        return false;
+    b->endpoints = xcalloc(json_array_size(a), sizeof *b->endpoints);
+    json_array_foreach(a, i, v)
+    {
+        if (!endpoint_parse(json_string_value(v), &b->endpoints[i]))
+            return false;
+        b->n_endpoints++;
+    }
+    return true;
 }
 
 int broker_register_decode(struct slice v, int32_t id, struct cluster_broker *ret)
 {
     CLEANUP(json_freep) json_t *j = parse(v);
-    const char *host = json_string_value(json_object_get(j, "host"));
     const char *rack = json_string_value(json_object_get(j, "rack"));
-    int32_t port;
+    struct cluster_broker b = { .id = id };
 
-    if (host == NULL || strlen(host) > HOST_MAX || (rack != NULL && strlen(rack) > HOST_MAX) ||
-        !get_i32(j, "port", 0, &port) || port > 65535)
+    if (!endpoints_parse(json_object_get(j, "endpoints"), &b) || (rack != NULL && strlen(rack) > HOST_MAX)) {
+        cluster_broker_done(&b);
         return -EBADMSG;
-    *ret = (struct cluster_broker){ id, xstrdup(host), port, rack == NULL ? NULL : xstrdup(rack) };
+    }
+    b.rack = rack == NULL ? NULL : xstrdup(rack);
+    *ret = b;
+    return 0;
+}
+
+char *epoch_register_encode(const struct epoch_register *e)
+{
+    return print(json_pack("{s:I, s:s*}", "base", (json_int_t)e->base, "w", e->mark[0] == '\0' ? NULL : e->mark));
+}
+
+int epoch_register_decode(struct slice v, struct epoch_register *ret)
+{
+    CLEANUP(json_freep) json_t *j = parse(v);
+    const char *mark = json_string_value(json_object_get(j, "w"));
+    struct epoch_register e = { 0 };
+
+    if (!get_i64(j, "base", 0, INT64_MAX, &e.base) || (mark != NULL && strlen(mark) >= sizeof e.mark))
+        return -EBADMSG;
+    snprintf(e.mark, sizeof e.mark, "%s", mark == NULL ? "" : mark);
+    *ret = e;
     return 0;
 }
 

@@ -9,6 +9,8 @@
 
 #include "daemon/meta/cluster.h"
 
+void cluster_broker_done(struct cluster_broker *b); /* cluster_brokers.c */
+
 /* /brokers/topics/T/partitions/P/state: what the replica sees, and what a change of the replicas needs. */
 struct partition_register {
     struct partition_state st; /* version: of the register */
@@ -22,18 +24,34 @@ char *partition_register_encode(const struct partition_register *p, const char *
  * free. */
 int partition_register_decode(struct slice v, int64_t version, struct partition_register *ret);
 
-/* /brokers/topics/T; an id is never zero */
-char *topic_register_encode(const struct uuid *id);
-int topic_register_decode(struct slice v, struct uuid *ret);
+/* /brokers/topics/T. A topic that takes several multis to make, grow or delete says so meanwhile: the partitions from
+ * unfinished_from on are not there for anybody, and 0 means the topic itself. Whoever finds that its writer has
+ * gone clears them away. */
+struct topic_register {
+    struct uuid id;          /* never zero */
+    int32_t unfinished_from; /* -1: it is whole */
+    int32_t writer;          /* broker and its epoch, when it is not */
+    int64_t writer_be;
+    char *extra; /* owned: fields that this version does not know, as a JSON object; NULL none */
+};
+char *topic_register_encode(const struct topic_register *t);
+int topic_register_decode(struct slice v, struct topic_register *ret); /* ret->extra is the caller's to free */
 
 /* /config/topics/T, /config/brokers/N */
 char *config_register_encode(const struct topic_config_entry *entries, size_t n);
 int config_register_decode(struct slice v, struct topic_config_entry **ret, size_t *ret_n);
 void config_entries_free(struct topic_config_entry *entries, size_t n);
 
-/* /brokers/ids/N */
-char *broker_register_encode(const struct cluster_broker *b, const struct broker_config *c);
+/* /brokers/ids/N: endpoints and rack; what is decoded is freed with cluster_broker_done() */
+char *broker_register_encode(const struct cluster_broker *b);
 int broker_register_decode(struct slice v, int32_t id, struct cluster_broker *ret);
+/* /klog/broker_epoch/N */
+struct epoch_register {
+    int64_t base;
+    char mark[UUID_TEXT_LEN + 1]; /* of the process that wrote it; "" none */
+};
+char *epoch_register_encode(const struct epoch_register *e);
+int epoch_register_decode(struct slice v, struct epoch_register *ret);
 
 /* /latest_producer_id_block */
 char *id_block_encode(int32_t broker_id, int64_t first, int64_t last);

@@ -270,6 +270,11 @@ static const char *plain_address(const char *host)
     return strncmp(host, "::ffff:", 7) == 0 && strchr(host, '.') != NULL ? host + 7 : host;
 }
 
+const char *request_listener_name(const struct request *r)
+{
+    return r->session->listener->conf->name;
+}
+
 void request_listener(struct request *r, const char **ret_host, int32_t *ret_port)
 {
     const struct listener *l = r->session->listener;

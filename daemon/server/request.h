@@ -87,6 +87,7 @@ void request_close(struct request *r, const char *why); /* answers nothing, clos
 bool request_client_is_klog(const struct request *r);
 void request_client_software(struct request *r, struct kstr name, struct kstr version);
 const char *request_peer(const struct request *r); /* "127.0.0.1:4711" */
+const char *request_listener_name(const struct request *r); /* of the listener it came in on */
 /* Host and port to advertise to this client: advertised.listeners of the listener it came in on. The host is
  * valid as long as the request. */
 void request_listener(struct request *r, const char **ret_host, int32_t *ret_port);

@@ -457,6 +457,17 @@ void server_free(struct server *s)
     free(s);
 }
 
+bool server_advertised(const struct server *s, size_t i, struct server_advertised *ret)
+{
+    if (i >= s->n)
+        return false;
+    const struct listener *l = &s->listeners[i];
+    ret->listener = l->conf->name;
+    ret->host = l->conf->advertised_host;
+    ret->port = l->conf->advertised_port > 0 ? l->conf->advertised_port : l->port;
+    return true;
+}
+
 void server_addresses(const struct server *s, struct bytebuf *ret)
 {
     for (size_t i = 0; i < s->n; i++)

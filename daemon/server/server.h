@@ -43,6 +43,13 @@ int server_start(struct server *s, int kept_fds, char *err, size_t err_size);
 void server_stop(struct server *s);
 void server_free(struct server *s);
 
+/* Where clients of listener i are to connect. False: there are not so many. Strings are the server's. */
+struct server_advertised {
+    const char *listener;
+    const char *host; /* NULL: the address at which they reached it */
+    int32_t port;
+};
+bool server_advertised(const struct server *s, size_t i, struct server_advertised *ret);
 /* "127.0.0.1:9092, [::1]:9092", with the ports that were bound. */
 void server_addresses(const struct server *s, struct bytebuf *ret);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the process is given by the machine that it runs on. Any thread; no state. */
 #include <dirent.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -37,6 +38,14 @@ static int real_cores(const struct machine *m)
     return (int)MAX(n, 1L);
 }
 
+static void real_host_name(const struct machine *m, char *ret, size_t size)
+{
+    (void)m;
+    if (gethostname(ret, size) < 0 || ret[0] == '\0')
+        snprintf(ret, size, "localhost");
+    ret[size - 1] = '\0';
+}
+
 static void real_die(const struct machine *m, int status)
 {
     (void)m;
@@ -47,5 +56,6 @@ const struct machine machine_real = {
     .fd_limit = real_fd_limit,
     .fds_open = real_fds_open,
     .cores = real_cores,
+    .host_name = real_host_name,
     .die = real_die,
 };

@@ -32,6 +32,8 @@ struct machine {
     int64_t (*fd_limit)(const struct machine *m); /* RLIMIT_NOFILE; INT64_MAX: none */
     int64_t (*fds_open)(const struct machine *m); /* how many descriptors are open now */
     int (*cores)(const struct machine *m);
+    /* Its name as other machines may know it, ended by '\0'; "localhost" when it has none. */
+    void (*host_name)(const struct machine *m, char *ret, size_t size);
     /* The process ends at once, with that exit status: nothing is flushed. Does not return in a program; does in a
      * simulated one, from whose world nothing goes out any more. */
     void (*die)(const struct machine *m, int status);

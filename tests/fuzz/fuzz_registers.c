@@ -123,22 +123,29 @@ static void run_value(struct slice v)
 {
     struct topic_config_entry *entries;
     struct cluster_broker b;
-    struct uuid id;
+    struct topic_register topic, back;
     int64_t last;
     size_t n;
 
     run_partition(v);
-    if (topic_register_decode(v, &id) == 0)
-        KCHECK(!uuid_is_zero(&id));
+    if (topic_register_decode(v, &topic) == 0) {
+        char *text = topic_register_encode(&topic);
+        KCHECK(!uuid_is_zero(&topic.id) && topic_register_decode(slice_of(text, strlen(text)), &back) == 0);
+        KCHECK(back.unfinished_from == topic.unfinished_from && uuid_eq(&back.id, &topic.id));
+        free(text);
+        free(topic.extra);
+        free(back.extra);
+    }
     if (config_register_decode(v, &entries, &n) == 0) {
         char *text = config_register_encode(entries, n);
         config_entries_free(entries, n);
         free(text);
     }
     if (broker_register_decode(v, 1, &b) == 0) {
-        KCHECK(b.port >= 0 && b.port <= 65535);
-        free(b.host);
-        free(b.rack);
+        KCHECK(b.n_endpoints > 0 && b.endpoints[0].port >= 0 && b.endpoints[0].port <= 65535);
+        char *text = broker_register_encode(&b);
+        cluster_broker_done(&b);
+        free(text);
     }
     if (id_block_decode(v, &last) == 0)
         KCHECK(last >= 0);

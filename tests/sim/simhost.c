@@ -2,6 +2,8 @@
 /* A machine and its process; see simhost.h. */
 #include "tests/sim/simhost.h"
 
+#include <stdio.h>
+
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 
@@ -25,6 +27,12 @@ static int64_t fds_open(const struct machine *m)
 static int cores(const struct machine *m)
 {
     return container_of(m, struct simhost, machine)->cores;
+}
+
+static void host_name(const struct machine *m, char *ret, size_t size)
+{
+    (void)m;
+    snprintf(ret, size, "host"); /* of no use: there are no names in the simulated network */
 }
 
 static void die(const struct machine *m, int status)
@@ -148,7 +156,7 @@ void simhost_init(struct simhost *h, struct sim *s, struct simnet *nw, struct si
         .sim = s,
         .nw = nw,
         .disk = disk,
-        .machine = { .fd_limit = fd_limit, .fds_open = fds_open, .cores = cores, .die = die },
+        .machine = { .fd_limit = fd_limit, .fds_open = fds_open, .cores = cores, .host_name = host_name, .die = die },
         .random = { .fill = fill },
         .fd_limit = 1024,
         .cores = 2,

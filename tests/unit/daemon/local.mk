@@ -30,6 +30,10 @@ UNIT_TESTS += %D%/test_dataplane %D%/test_stop %D%/test_storage
 %C%_test_storage_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_storage_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/test_placement
+%C%_test_placement_SOURCES = %D%/test_placement.c
+%C%_test_placement_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_placement_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
 UNIT_TESTS += %D%/test_settings %D%/test_admin
 %C%_test_settings_SOURCES = %D%/test_settings.c
 %C%_test_settings_CPPFLAGS = $(UNIT_CPPFLAGS)

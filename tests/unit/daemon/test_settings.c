@@ -447,13 +447,13 @@ static void malformed_registers_are_refused(void **state)
     struct partition_register p;
     struct topic_config_entry *entries;
     struct cluster_broker b;
-    struct uuid id;
+    struct topic_register topic;
     size_t n;
     int64_t last;
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(partition_register_decode(slice_of_text(bad[i]), 0, &p), -EBADMSG);
-        assert_int_equal(topic_register_decode(slice_of_text(bad[i]), &id), -EBADMSG);
+        assert_int_equal(topic_register_decode(slice_of_text(bad[i]), &topic), -EBADMSG);
         assert_int_equal(config_register_decode(slice_of_text(bad[i]), &entries, &n), -EBADMSG);
         assert_int_equal(broker_register_decode(slice_of_text(bad[i]), 1, &b), -EBADMSG);
         assert_int_equal(id_block_decode(slice_of_text(bad[i]), &last), -EBADMSG);
@@ -465,18 +465,35 @@ static void malformed_registers_are_refused(void **state)
 
 static void other_registers_come_back_as_they_went(void **state)
 {
-    struct fixture *f = *state;
-    struct uuid id, id_back;
+    (void)state;
+    struct uuid id;
+    struct topic_register topic, topic_back;
+    char more[] = "{\"later\":1}";
     char key[] = "a.key", value[] = "va\"lue";
     struct topic_config_entry e = { key, value }, *entries;
-    struct cluster_broker b = { 3, (char *)(uintptr_t) "host", 9092, NULL }, b_back;
+    char plain[] = "PLAINTEXT", host[] = "host", inside[] = "INSIDE", v6[] = "fd00::1", rack[] = "r1";
+    struct cluster_endpoint endpoints[] = { { plain, host, 9092 }, { inside, v6, 9192 } };
+    struct cluster_broker b = { .id = 3, .endpoints = endpoints, .n_endpoints = 2, .rack = rack }, b_back;
     size_t n;
     int64_t last;
 
     uuid_random(&random_real, &id);
-    CLEANUP(freep) char *topic_text = topic_register_encode(&id);
-    assert_int_equal(topic_register_decode(slice_of_text(topic_text), &id_back), 0);
-    assert_true(uuid_eq(&id, &id_back));
+    topic = (struct topic_register){ .id = id, .unfinished_from = -1 };
+    CLEANUP(freep) char *topic_text = topic_register_encode(&topic);
+    assert_null(strstr(topic_text, "unfinished"));
+    assert_int_equal(topic_register_decode(slice_of_text(topic_text), &topic_back), 0);
+    assert_true(uuid_eq(&id, &topic_back.id));
+    assert_int_equal(topic_back.unfinished_from, -1);
+    assert_null(topic_back.extra);
+
+    topic = (struct topic_register){ .id = id, .unfinished_from = 3, .writer = 2, .writer_be = 17, .extra = more };
+    CLEANUP(freep) char *unfinished = topic_register_encode(&topic);
+    assert_int_equal(topic_register_decode(slice_of_text(unfinished), &topic_back), 0);
+    assert_int_equal(topic_back.unfinished_from, 3);
+    assert_int_equal(topic_back.writer, 2);
+    assert_int_equal(topic_back.writer_be, 17);
+    assert_string_equal(topic_back.extra, more);
+    free(topic_back.extra);
 
     CLEANUP(freep) char *config_text = config_register_encode(&e, 1);
     assert_string_equal(config_text, "{\"version\":1,\"config\":{\"a.key\":\"va\\\"lue\"}}");
@@ -485,12 +502,27 @@ static void other_registers_come_back_as_they_went(void **state)
     assert_string_equal(entries[0].value, value);
     config_entries_free(entries, n);
 
-    CLEANUP(freep) char *broker_text = broker_register_encode(&b, &f->c);
+    CLEANUP(freep) char *broker_text = broker_register_encode(&b);
+    assert_string_equal(broker_text, "{\"version\":5,\"endpoints\":[\"PLAINTEXT://host:9092\",\"INSIDE://[fd00::1]:9192\"],"
+                                     "\"host\":\"host\",\"port\":9092,\"rack\":\"r1\"}");
     assert_int_equal(broker_register_decode(slice_of_text(broker_text), 3, &b_back), 0);
-    assert_string_equal(b_back.host, "host");
-    assert_int_equal(b_back.port, 9092);
-    assert_null(b_back.rack);
-    free(b_back.host);
+    assert_int_equal(b_back.n_endpoints, 2);
+    assert_string_equal(cluster_broker_endpoint(&b_back, "plaintext")->host, "host");
+    assert_int_equal(cluster_broker_endpoint(&b_back, "plaintext")->port, 9092);
+    assert_string_equal(cluster_broker_endpoint(&b_back, "INSIDE")->host, "fd00::1");
+    assert_null(cluster_broker_endpoint(&b_back, "OUTSIDE"));
+    assert_string_equal(b_back.rack, "r1");
+    cluster_broker_done(&b_back);
+
+    struct epoch_register epoch = { .base = 7, .mark = "m" }, epoch_back;
+    CLEANUP(freep) char *epoch_text = epoch_register_encode(&epoch);
+    assert_string_equal(epoch_text, "{\"base\":7,\"w\":\"m\"}");
+    assert_int_equal(epoch_register_decode(slice_of_text(epoch_text), &epoch_back), 0);
+    assert_int_equal(epoch_back.base, 7);
+    assert_string_equal(epoch_back.mark, "m");
+    assert_int_equal(epoch_register_decode(slice_of_text("{\"base\":0}"), &epoch_back), 0);
+    assert_string_equal(epoch_back.mark, "");
+    assert_int_equal(epoch_register_decode(slice_of_text("{\"base\":-1}"), &epoch_back), -EBADMSG);
 
     CLEANUP(freep) char *block = id_block_encode(1, 1000, 1999);
     assert_string_equal(block,
