@@ -17,6 +17,7 @@ struct produce_part {
     struct partition *pt; /* a reference while it waits, else NULL */
     struct watcher watcher;
     int64_t last_offset;
+    int32_t leader_epoch; /* in which it was appended */
     struct produce_response_partition_responses *rsp;
 };
 
@@ -102,17 +103,18 @@ static void tell_record_errors(struct produce *p, struct partition *pt, struct s
     }
 }
 
-static void part_wait(struct produce *p, struct partition *pt, int64_t last_offset,
+static void part_wait(struct produce *p, struct partition *pt, const struct partition_appended *a,
                       struct produce_response_partition_responses *rsp)
 {
     struct produce_part *w = &p->waiting[p->n_waiting++];
     *w = (struct produce_part){
         .pt = partition_ref(pt),
-        .last_offset = last_offset,
+        .last_offset = a->last_offset,
+        .leader_epoch = a->leader_epoch,
         .rsp = rsp,
         .watcher = { .loop = p->r->loop,
                      .task = &p->wake,
-                     .wake_at = last_offset + 1,
+                     .wake_at = a->last_offset + 1,
                      .what = p->acks == -1 ? WATCH_HW : WATCH_FLUSH },
     };
     p->n_open++;
@@ -136,7 +138,7 @@ static void part_appended(struct produce *p, struct partition *pt, struct slice 
     rsp->base_offset = a->base_offset;
     rsp->log_append_time_ms = a->log_append_time;
     if ((p->acks == -1 && !a->committed) || (p->acks == 1 && !a->flushed))
-        part_wait(p, pt, a->last_offset, rsp);
+        part_wait(p, pt, a, rsp);
 }
 
 /* From version 13 on topics go by id. */
@@ -279,7 +281,9 @@ static void part_check(struct produce *p, struct produce_part *w)
         return;
     struct partition_view v;
     partition_view(w->pt, &v);
-    bool happened = p->acks == -1 ? v.hw > w->last_offset : v.fleo > w->last_offset;
+    bool reached = p->acks == -1 ? v.hw > w->last_offset : v.fleo > w->last_offset;
+    /* In another epoch what is there may be another's. */
+    bool happened = reached && v.leader_epoch == w->leader_epoch;
     if (!happened)
         part_fail_waiting(p, w, v.err == KERR_NONE ? KERR_NOT_LEADER_OR_FOLLOWER : v.err);
     else if (p->acks == -1 && v.err == KERR_NONE && !v.has_min_isr)

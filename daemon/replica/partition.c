@@ -324,8 +324,14 @@ void partition_view(struct partition *pt, struct partition_view *ret)
     ret->leo = r->leo;
     ret->fleo = r->fleo;
     ret->hw_is_current = replica_hw_is_current(r);
+    ret->copies = r->role == REPLICA_FETCHING;
     ret->has_min_isr = replica_has_min_isr(r);
     lock_release(&pt->mu);
+}
+
+bool partition_view_is_settled(const struct partition_view *v)
+{
+    return v->err == KERR_NONE ? v->hw_is_current : v->err == KERR_NOT_LEADER_OR_FOLLOWER && v->copies;
 }
 
 enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_epoch)

@@ -93,10 +93,13 @@ struct partition_view { /* one consistent reading of the ends */
     int32_t leader, leader_epoch;
     int64_t start_offset, hw, lso, leo, fleo;
     bool hw_is_current; /* R16 */
+    bool copies;        /* it follows, and its log is a beginning of the leader's: err is NOT_LEADER_OR_FOLLOWER */
     bool has_min_isr;   /* R7 */
     bool is_zstd;       /* the topic's compression.type */
 };
 void partition_view(struct partition *pt, struct partition_view *ret);
+/* What is below hw is known to be committed, and may be deleted, compacted, forgotten as the topic's settings say. */
+bool partition_view_is_settled(const struct partition_view *v);
 /* KIP-320: NONE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH; -1 is not judged. */
 enum kerr partition_epoch_check(const struct partition_view *v, int32_t client_epoch);
 

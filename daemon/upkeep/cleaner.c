@@ -254,7 +254,7 @@ static void consider(struct round *r, struct partition *pt, const struct topic_c
     partition_view(pt, &v);
     if (k->first_dirty > v.leo) /* the log lost its tail; what is written there now is not clean */
         log_reset(k, &pt->topic_id);
-    if (v.err != KERR_NONE || !v.hw_is_current || k->not_before_ms > world_mono_ms(r->cleaner->world))
+    if (!partition_view_is_settled(&v) || k->not_before_ms > world_mono_ms(r->cleaner->world))
         return;
     double urgency = look_at(r->cleaner, pt, k, cfg, &v);
     if (urgency <= r->urgency)
@@ -408,7 +408,7 @@ static void clean(struct cleaner *c, struct partition *pt, struct known_log *k)
         .arg = c,
     };
     topic_config_unref(cfg);
-    int rc = v.err != KERR_NONE                              ? -ECANCELED
+    int rc = !partition_view_is_settled(&v)                  ? -ECANCELED
              : datadir_is_full(logdirs_at(c->dirs, pt->dir)) ? -ENOSPC /* it needs room first */
                                                              : plog_clean(pt->log, &o, &r);
     if (rc == 0) {

@@ -50,7 +50,10 @@ static void retain_partition(void *arg, struct partition *pt)
     const struct upkeep *u = arg;
     struct partition_view v;
     partition_view(pt, &v);
-    if (v.err != KERR_NONE || !v.hw_is_current)
+    if (!partition_view_is_settled(&v))
+        return;
+    plog_expire_producers(pt->log, world_wall_ms(u->world));
+    if (v.copies) /* the leader's retention is everybody's: a follower lets go of what its leader has let go of */
         return;
 
     int rc = plog_retain(pt->log, v.hw, world_wall_ms(u->world));
@@ -60,7 +63,6 @@ static void retain_partition(void *arg, struct partition *pt)
         log_info("%s: retention removed %d segments; the log starts at offset %lld now", plog_name(pt->log),
                  rc, (long long)v.start_offset);
     }
-    plog_expire_producers(pt->log, world_wall_ms(u->world));
 }
 
 /* What was flushed until now goes into the checkpoint, and what was not is flushed for the next one. */

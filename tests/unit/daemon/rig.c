@@ -281,9 +281,7 @@ void make_batch(struct bytebuf *ret, const char *value, int n, int64_t timestamp
     batch_builder_done(&bb);
 }
 
-struct produce_response_partition_responses *peer_produce(int fd, int version, const char *topic,
-                                                          int16_t acks, const struct bytebuf *records,
-                                                          struct arena *a)
+void peer_produce_begin(int fd, int version, const char *topic, int16_t acks, const struct bytebuf *records)
 {
     struct produce_request_partition_data part = { .records = { .p = records->p, .n = (int32_t)records->n } };
     struct produce_request_topic_data data = { .name = kstr_of(topic),
@@ -294,15 +292,23 @@ struct produce_response_partition_responses *peer_produce(int fd, int version, c
                                  .timeout_ms = 10000,
                                  .topic_data = &data,
                                  .n_topic_data = 1 };
-    if (acks == 0) {
-        peer_send(fd, &wire_produce_request, version, 1, &q);
-        return NULL;
-    }
-    struct produce_response *rsp =
-        peer_ask(fd, &wire_produce_request, &wire_produce_response, version, &q, a);
+    peer_send(fd, &wire_produce_request, version, 1, &q);
+}
+
+struct produce_response_partition_responses *peer_produce_end(int fd, int version, struct arena *a)
+{
+    struct produce_response *rsp = peer_reply(fd, &wire_produce_response, version, 1, a);
     assert_int_equal(rsp->n_responses, 1);
     assert_int_equal(rsp->responses[0].n_partition_responses, 1);
     return &rsp->responses[0].partition_responses[0];
+}
+
+struct produce_response_partition_responses *peer_produce(int fd, int version, const char *topic,
+                                                          int16_t acks, const struct bytebuf *records,
+                                                          struct arena *a)
+{
+    peer_produce_begin(fd, version, topic, acks, records);
+    return acks == 0 ? NULL : peer_produce_end(fd, version, a);
 }
 
 struct fetch_request *fetch_one(struct arena *a, const char *topic, int64_t offset, int32_t max_wait_ms)

@@ -56,7 +56,9 @@ void *peer_ask(int fd, const struct wire_message *q, const struct wire_message *
 /* ---- bodies ---- */
 /* n records "VALUE-0" ...; one batch into ret. */
 void make_batch(struct bytebuf *ret, const char *value, int n, int64_t timestamp);
-/* One topic, one partition. */
+/* One topic, one partition; in one, or its two halves. */
+void peer_produce_begin(int fd, int version, const char *topic, int16_t acks, const struct bytebuf *records);
+struct produce_response_partition_responses *peer_produce_end(int fd, int version, struct arena *a);
 struct produce_response_partition_responses *peer_produce(int fd, int version, const char *topic,
                                                           int16_t acks, const struct bytebuf *records,
                                                           struct arena *a);

@@ -6,6 +6,7 @@
 #include "rig.h"
 
 #include <sched.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include "daemon/follow/follow.h"
@@ -350,6 +351,58 @@ static void leaders_change_and_nothing_acknowledged_is_lost(void **state)
     nodes_stop();
 }
 
+struct pause { /* of a loop */
+    struct task task;
+    sem_t begun, go_on;
+};
+
+static void pause_here(struct task *t)
+{
+    struct pause *p = container_of(t, struct pause, task);
+    sem_post(&p->begun);
+    while (sem_wait(&p->go_on) < 0)
+        ;
+}
+
+/* A leader waits for its follower, and loses its leadership and its records, all before its reactor looks again: the new
+ * leader's records are committed at those offsets, and are not those that the client sent. */
+static void what_another_leader_commits_at_the_offset_is_no_acknowledgement(void **state)
+{
+    (void)state;
+    struct pause pauses[2];
+    struct bytebuf b = { 0 };
+    struct arena a;
+
+    nodes_start(2, NULL);
+    set_leader(0);
+    partition_set_state(nodes[0].pt, &now); /* nobody follows */
+    arena_init(&a);
+    make_batch(&b, "mine", 3, clock_wall_ms());
+    int fd = peer_open(&nodes[0].g);
+    peer_produce_begin(fd, 9, TOPIC, -1, &b);
+    wait_until(replica_of(0).leo == 3);
+    assert_int_equal(nodes[0].g.b.n_loops, 2);
+    for (int i = 0; i < 2; i++) {
+        pauses[i] = (struct pause){ .task.cb = pause_here };
+        sem_init(&pauses[i].begun, 0, 0);
+        sem_init(&pauses[i].go_on, 0, 0);
+        loop_post(nodes[0].g.b.loops[i], &pauses[i].task);
+        sem_wait(&pauses[i].begun);
+    }
+    set_leader(1);
+    tell_all();
+    assert_int_equal(produce(1, -1, "theirs", 5, NULL), 0);
+    wait_until(replica_of(0).hw == 5);
+    for (int i = 0; i < 2; i++)
+        sem_post(&pauses[i].go_on);
+    assert_int_equal(peer_produce_end(fd, 9, &a)->error_code, KERR_NOT_LEADER_OR_FOLLOWER);
+    assert_same_logs(0, 1, 0);
+    close(fd);
+    bytebuf_done(&b);
+    arena_done(&a);
+    nodes_stop();
+}
+
 static void a_follower_that_was_away_catches_up(void **state)
 {
     (void)state;
@@ -514,6 +567,7 @@ int main(void)
         cmocka_unit_test(too_few_in_sync_are_told),
         cmocka_unit_test(what_parts_from_the_new_leader_is_cut),
         cmocka_unit_test(leaders_change_and_nothing_acknowledged_is_lost),
+        cmocka_unit_test(what_another_leader_commits_at_the_offset_is_no_acknowledgement),
         cmocka_unit_test(a_follower_that_was_away_catches_up),
         cmocka_unit_test(a_follower_below_the_leaders_start_begins_anew),
         cmocka_unit_test(a_follower_of_an_emptied_leader_begins_anew),
