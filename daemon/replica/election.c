@@ -10,6 +10,8 @@
  */
 #include "daemon/replica/election.h"
 
+#include <string.h>
+
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 
@@ -44,18 +46,13 @@ static void take(const struct election_input *in, bool loss, struct election *re
     ret->what = loss ? ELECTION_TAKE_LOSS : ELECTION_TAKE;
     if (!loss)
         return;
+    /* What the others have may part from this log: none of them may be elected without having followed it. */
     to->recovery = to->leader_epoch;
-    int32_t at = state_isr_index(to, in->me);
-    if (at < 0) { /* what the members have parts from this log: none of them may be elected without having followed it */
-        to->n_isr = 1;
-        to->isr[0] = in->me;
-        at = 0;
-        for (int32_t i = 1; i < REPLICA_MAX; i++) {
-            to->isr[i] = 0;
-            to->isr_be[i] = 0;
-        }
-    }
-    to->isr_be[at] = in->be;
+    memset(to->isr, 0, sizeof to->isr);
+    memset(to->isr_be, 0, sizeof to->isr_be);
+    to->n_isr = 1;
+    to->isr[0] = in->me;
+    to->isr_be[0] = in->be;
 }
 
 /* In its turn. */

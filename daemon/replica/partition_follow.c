@@ -73,11 +73,11 @@ bool partition_copy_point(struct partition *pt, struct partition_copy *ret)
 }
 
 /* Takes change_mu unless the answer does not count any more. */
-static bool begin_change(struct partition *pt, const struct partition_copy *at)
+static bool begin_change(struct partition *pt, const struct partition_copy *at, bool cuts)
 {
     lock_take(&pt->change_mu);
     lock_take(&pt->mu);
-    bool ok = follows(pt) && replica_may_use_answer(&pt->replica, at->leader_epoch, at->leo);
+    bool ok = follows(pt) && (cuts ? replica_may_cut : replica_may_use_answer)(&pt->replica, at->leader_epoch, at->leo);
     lock_release(&pt->mu);
     if (!ok)
         lock_release(&pt->change_mu);
@@ -143,7 +143,7 @@ static enum copy_result append_held(struct partition *pt, const struct partition
 enum copy_result partition_copy_append(struct partition *pt, const struct partition_copy *at, struct slice batches,
                                        int64_t leader_hw)
 {
-    if (!begin_change(pt, at))
+    if (!begin_change(pt, at, false))
         return COPY_STALE;
     return end_change(pt, append_held(pt, at, batches, leader_hw));
 }
@@ -184,7 +184,7 @@ static enum copy_result truncate_held(struct partition *pt, const struct partiti
 enum copy_result partition_copy_truncate(struct partition *pt, const struct partition_copy *at, int32_t diverging_epoch,
                                          int64_t diverging_end)
 {
-    if (!begin_change(pt, at))
+    if (!begin_change(pt, at, true))
         return COPY_STALE;
     int64_t to = parting_of(pt, at, diverging_epoch, diverging_end);
     if (to < 0) {
@@ -256,7 +256,7 @@ enum copy_result partition_copy_restart(struct partition *pt, const struct parti
         log_warn("%s: what broker %" PRId32 " sent from its start on is no batch", plog_name(pt->log), at->leader);
         return COPY_REFUSED;
     }
-    if (!begin_change(pt, at))
+    if (!begin_change(pt, at, false))
         return COPY_STALE;
     struct partition_copy there = *at;
     there.leo = base;

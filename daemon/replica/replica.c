@@ -145,8 +145,6 @@ static void begin_epoch(struct replica *r)
     replica_move(r, role_by_state(r, &r->state));
     if (r->role == REPLICA_LEADER)
         r->leso = r->leo;
-    if (r->role == REPLICA_TRUNCATING && KLOG_BUG("R12"))
-        replica_move(r, REPLICA_FETCHING);
 }
 
 /* R1: within one epoch neither the leader nor the set of replicas changes, and versions only grow. Whoever wrote the
@@ -164,7 +162,8 @@ static enum replica_answer judge(const struct replica *r, const struct partition
     const struct partition_state *now = &r->state;
     if (!state_is_sound(s))
         return REPLICA_CONTRADICTS;
-    if (s->leader_epoch < now->leader_epoch || (s->leader_epoch == now->leader_epoch && s->version < now->version))
+    if ((s->leader_epoch < now->leader_epoch || (s->leader_epoch == now->leader_epoch && s->version < now->version)) &&
+        !KLOG_BUG("R15"))
         return REPLICA_OLD;
     if (!follows_from(now, s))
         return REPLICA_CONTRADICTS;
@@ -174,8 +173,8 @@ static enum replica_answer judge(const struct replica *r, const struct partition
 enum replica_answer replica_set_state(struct replica *r, const struct partition_state *s)
 {
     enum replica_answer a = judge(r, s);
-    /* What is known already is no answer to a proposal: that is still under way (R4). */
-    if (a != REPLICA_TAKEN)
+    /* What is known already is no answer to a proposal: that is still under way (R3). */
+    if (a != REPLICA_TAKEN && !(a == REPLICA_KNOWN && KLOG_BUG("R3")))
         return a;
 
     bool new_epoch = s->leader_epoch > r->state.leader_epoch;
@@ -282,21 +281,32 @@ bool replica_may_use_answer(const struct replica *r, int32_t leader_epoch, int64
     return replica_follows(r) && (r->state.leader_epoch == leader_epoch || KLOG_BUG("R6")) && r->leo == offset;
 }
 
+bool replica_may_cut(const struct replica *r, int32_t leader_epoch, int64_t offset)
+{
+    return r->role == REPLICA_TRUNCATING && replica_may_use_answer(r, leader_epoch, offset);
+}
+
 void replica_agreed(struct replica *r)
 {
     if (r->role == REPLICA_TRUNCATING)
         replica_move(r, REPLICA_FETCHING);
 }
 
+int64_t replica_cut_at(const struct replica *r, int64_t own_end, int64_t their_end)
+{
+    if (KLOG_BUG("R12"))
+        return r->hw;
+    return MIN(own_end, MIN(their_end, r->leo));
+}
+
 bool replica_truncated(struct replica *r, int64_t leo, int32_t cut_epoch)
 {
     KCHECK(leo >= 0 && leo <= r->leo);
-    KINVARIANT("R12", replica_follows(r));
+    KINVARIANT("R12", r->role == REPLICA_TRUNCATING);
     bool broken = leo < r->hw && cut_epoch >= r->state.recovery;
     r->leo = leo;
     r->fleo = MIN(r->fleo, leo);
     r->hw = MIN(r->hw, leo);
-    replica_move(r, REPLICA_TRUNCATING);
     if (broken)
         replica_damage(r); /* R13 */
     hold(r, r->hw);
@@ -337,7 +347,7 @@ static bool is_counted_on(const struct replica *r)
     const struct partition_state *s = &r->state;
     int32_t i = state_isr_index(s, r->me);
     return (i >= 0 && s->isr_be[i] > 0) || (s->leader == r->me && s->leader_be == r->be) ||
-           (s->leader >= 0 && r->damaged_in >= 0 && s->leader_epoch <= r->damaged_in);
+           (s->leader >= 0 && r->damaged_in >= 0 && s->leader_epoch <= r->damaged_in && !KLOG_BUG("R1-damage"));
 }
 
 bool replica_repaired(struct replica *r, int64_t leo, int64_t fleo, int64_t hw)
@@ -462,7 +472,7 @@ static bool propose_confession(const struct replica *r, const struct replica_tic
     if (at >= 0)
         c->to.isr_be[at] = 0;
     if (c->to.leader != r->me || c->to.leader_be != r->be)
-        return state_change_next_epoch(c);
+        return KLOG_BUG("R1-damage") || state_change_next_epoch(c);
     const struct live_broker *b = state_successor(&c->to, t->live, t->n_live, r->me);
     if (b != NULL)
         state_change_check(c, b->id, b->be);
@@ -481,7 +491,7 @@ bool replica_tick(struct replica *r, const struct replica_tick *t, struct state_
 
 bool replica_proposal_sent(struct replica *r, const struct state_change *c)
 {
-    if (r->in_flight || c->to.version != r->state.version || c->check[0].be != r->be)
+    if (r->in_flight || c->to.version != r->state.version || (c->check[0].be != r->be && !KLOG_BUG("R2")))
         return false;
     if (r->role == REPLICA_LEADER && c->to.leader_epoch == r->state.leader_epoch)
         r->pending_mask |= mask_of(r, c->to.isr, c->to.n_isr);

@@ -61,7 +61,8 @@ struct replica {
 
 /* be: this broker's epoch, or 0 where there are none. The rest as the log was found; hw -1: not known. */
 void replica_init(struct replica *r, int32_t me, int64_t be, int64_t leo, int64_t fleo, int64_t hw);
-/* Registered anew, with a higher broker epoch: what it led it leads no more. */
+/* Registered anew, with a higher broker epoch: what it led it leads no more. Told before any state that was read after the
+ * registration: one that names the new epoch as the leader's would pass unnoticed. */
 void replica_set_broker_epoch(struct replica *r, int64_t be);
 /* A register state. May move hw; a new epoch sets the role. */
 enum replica_answer replica_set_state(struct replica *r, const struct partition_state *s);
@@ -82,13 +83,19 @@ enum kerr replica_fetch_check(const struct replica *r, int32_t broker_id, int64_
 bool replica_follower_fetched(struct replica *r, int32_t broker_id, int64_t be, int64_t leo, int64_t now_ms);
 
 /* ---- a follower ---- */
-/* May an answer to the fetch at `offset` in that epoch be used, or has something changed since it was asked (R6)? */
+/* May an answer to the fetch at `offset` in that epoch be used, or has something changed since it was asked (R6)? One that
+ * says where to cut is of use before the log has agreed with the leader's only: a late one may speak of an earlier log of
+ * the same length. */
 bool replica_may_use_answer(const struct replica *r, int32_t leader_epoch, int64_t offset);
+bool replica_may_cut(const struct replica *r, int32_t leader_epoch, int64_t offset);
 /* The leader of this epoch found nothing to cut: TRUNCATING to FETCHING (R12). */
 void replica_agreed(struct replica *r);
-/* The log was cut at leo, where it parted from the leader's (R12); cut_epoch: the highest leader epoch of what was cut,
- * -1 nothing. Below the high watermark the replica is damaged (R13), unless a later election may have lost records:
- * returns false. TRUNCATING from now on, until it has agreed. */
+/* Where to cut: the leader's records of an epoch that it knows, and of those before, end at their_end; own_end is where this
+ * log's of that epoch and before end. Asked again and again, both come to the last record that they share (R12). */
+int64_t replica_cut_at(const struct replica *r, int64_t own_end, int64_t their_end);
+/* TRUNCATING: the log was cut at leo, where it parted from the leader's (R12); cut_epoch: the highest leader epoch of what
+ * was cut, -1 nothing. Below the high watermark the replica is damaged (R13), unless a later election may have lost
+ * records: returns false. */
 bool replica_truncated(struct replica *r, int64_t leo, int32_t cut_epoch);
 /* The leader has nothing below start any more, so the log was emptied and begins there. */
 void replica_restarted_at(struct replica *r, int64_t start);

@@ -43,3 +43,13 @@ check-sim: %D%/sim
 	%D%/sim --log-only --seeds 1..20000 --jobs $$(nproc) --all-marks
 	%D%/sim --seeds 1..20000 --jobs $$(nproc) --all-marks
 .PHONY: check-sim
+
+# One partition as the state machines of daemon/replica see it: core.h. `make check` runs some thousand seeds and sees that rules
+# that are switched off are found out (tests/sim/core.sh); `make check-sim-core` runs 200,000.
+check_PROGRAMS += %D%/core
+%C%_core_SOURCES = %D%/core.c %D%/core.h %D%/core_election.c %D%/core_main.c %D%/core_plan.c %D%/core_replica.c %D%/core_state.c %D%/core_truth.c
+TESTS += %D%/core.sh
+EXTRA_DIST += %D%/core.sh
+check-sim-core: %D%/core
+	%D%/core --seeds 1..200000 --jobs $$(nproc) --marks
+.PHONY: check-sim-core

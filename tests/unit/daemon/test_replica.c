@@ -507,6 +507,25 @@ static void an_answer_to_an_earlier_question_is_of_no_use(void **state)
     assert_false(replica_may_use_answer(&r, 6, 10));
 }
 
+/* A late answer speaks of an earlier log of the same length. */
+static void where_to_cut_is_heard_before_the_logs_agree_only(void **state)
+{
+    (void)state;
+    struct replica r;
+    struct partition_state s = state_of(1, 5, 0, 3, 3);
+    replica_init(&r, 2, 20, 10, 10, 6);
+    replica_set_state(&r, &s);
+    assert_true(replica_may_cut(&r, 5, 10));
+    assert_false(replica_may_cut(&r, 4, 10));
+    assert_true(replica_truncated(&r, replica_cut_at(&r, 8, 9), 4));
+    assert_int_equal(r.leo, 8);
+    assert_true(replica_may_cut(&r, 5, 8));
+    replica_agreed(&r);
+    replica_appended(&r, 10);
+    assert_false(replica_may_cut(&r, 5, 10));
+    assert_true(replica_may_use_answer(&r, 5, 10));
+}
+
 static void a_fetch_of_another_epoch_is_refused(void **state)
 {
     (void)state;
@@ -863,6 +882,7 @@ int main(void)
         cmocka_unit_test(a_cut_below_hw_is_allowed_for_what_is_older_than_a_recovery),
         cmocka_unit_test(a_follower_below_all_that_is_kept_starts_anew),
         cmocka_unit_test(an_answer_to_an_earlier_question_is_of_no_use),
+        cmocka_unit_test(where_to_cut_is_heard_before_the_logs_agree_only),
         cmocka_unit_test(a_fetch_of_another_epoch_is_refused),
         cmocka_unit_test(strangers_and_followers_of_followers_move_nothing),
         cmocka_unit_test(a_leader_that_restarted_does_not_go_on),
