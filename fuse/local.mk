@@ -7,6 +7,7 @@ LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
 # pure: built and tested without libfuse3, too
 %C%_libklogfs_a_SOURCES = %D%/base/options.c %D%/base/options.h
 %C%_libklogfs_a_SOURCES += %D%/text/lines.c %D%/text/lines.h
+%C%_libklogfs_a_SOURCES += %D%/text/map.c %D%/text/map.h
 %C%_libklogfs_a_SOURCES += %D%/text/text.c %D%/text/text.h
 
 if HAVE_FUSE
@@ -25,8 +26,10 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/partition/fetch.c
 %C%_libklogfs_a_SOURCES += %D%/partition/pfile.c %D%/partition/pfile.h
 %C%_libklogfs_a_SOURCES += %D%/partition/poke.c %D%/partition/poke.h
+%C%_libklogfs_a_SOURCES += %D%/partition/printed.c %D%/partition/printed.h
 %C%_libklogfs_a_SOURCES += %D%/partition/ptext.c %D%/partition/ptext.h
 %C%_libklogfs_a_SOURCES += %D%/partition/stat_call.c %D%/partition/stat_call.h
+%C%_libklogfs_a_SOURCES += %D%/partition/text_ask.c
 %C%_libklogfs_a_SOURCES += %D%/partition/watch.c %D%/partition/watch.h
 
 # tree: nodes, names, open files

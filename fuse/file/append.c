@@ -18,11 +18,14 @@
 #include "fuse/partition/pfile.h"
 #include "fuse/text/lines.h"
 #include "fuse/tree/file.h"
-#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 
 /* With compression a line may be longer than what it takes in the log; the broker judges beyond this. */
 #define COMPRESSED_LINE_FACTOR 4
+/* A record's line in another form than the plain one may be so much longer than what it takes in the log: one byte is six as an
+ * escape, two of a header are some twenty. */
+#define FORMED_LINE_FACTOR 16
 #define INTERRUPT_WAIT_MS      1000
 
 struct write {
@@ -60,6 +63,8 @@ static size_t line_max(const struct handle *h)
 {
     size_t max = (size_t)h->node->topic->max_message_bytes;
     max = max > LINE_OVERHEAD_MAX ? max - LINE_OVERHEAD_MAX : 0;
+    if (view_form(&h->node->view) != LINE_PLAIN)
+        max = MIN(max, (size_t)INT32_MAX / 256) * FORMED_LINE_FACTOR;
     return h->mount->opt->compression == CODEC_NONE ? max : max * COMPRESSED_LINE_FACTOR;
 }
 
@@ -180,17 +185,6 @@ static void on_nonblock_timer(struct timer *t)
 
 /* ---- the lines ---- */
 
-/* first: the value of the first line, joined from the tail; the others lie in buf. */
-static void fill_records(struct producer_record *r, const struct lines *l, const char *buf, struct kstr first)
-{
-    int64_t now = clock_wall_ms();
-    for (size_t i = 0; i < l->n; i++) {
-        uint32_t from = i == 0 ? 0 : l->ends[i - 1];
-        struct kstr value = i == 0 ? first : kstr_bytes(buf + from, l->ends[i] - 1 - from);
-        r[i] = (struct producer_record){ .timestamp = now, .key = KSTR_NULL, .value = value };
-    }
-}
-
 /* The first line with the tail before it; the tail gets the bytes for as long as the value is needed. */
 static struct kstr first_line(struct appender *app, const char *buf, size_t n)
 {
@@ -200,18 +194,25 @@ static struct kstr first_line(struct appender *app, const char *buf, size_t n)
     return kstr_bytes(app->tail.p, app->tail.n);
 }
 
-static void send_lines(struct write *w, const char *buf, bool flush)
+/* Reads the lines as records; of what is not of the form, and behind it, nothing is taken. */
+static struct append_records read_lines(struct handle *h, const char *buf, struct lines *l)
 {
-    struct appender *app = &w->ap.h->app;
+    struct appender *app = &h->app;
     size_t tail = app->tail.n;
-    struct producer_record *records = append_scratch(w->ap.mount, w->lines.n);
-    fill_records(records, &w->lines, buf, first_line(app, buf, w->lines.ends[0] - 1));
-    append_send(&w->ap, records, w->lines.n, flush);
-    app->tail.n = tail;
+    struct append_records got = append_read(h, buf, l->ends, l->n, first_line(app, buf, l->ends[0] - 1));
+    app->tail.n = tail; /* its bytes stay where they are until the records are sent */
+    if (got.n == l->n)
+        return got;
+    log_debug("%s: a line that was appended to %s is refused: %s", h->node->topic->name, h->node->path, got.why);
+    l->n = got.n;
+    l->taken = got.n > 0 ? l->ends[got.n - 1] : 0;
+    l->rest = 0;
+    return got;
 }
 
 /* Lines that were judged and are there. Takes *l over. */
-static void write_lines(struct handle *h, struct pfile *f, fuse_req_t req, const char *buf, struct lines *l, int flags)
+static void write_lines(struct handle *h, struct pfile *f, fuse_req_t req, const char *buf, struct lines *l,
+                        const struct append_records *got, int flags)
 {
     struct mount *m = h->mount;
     struct write *w = xcalloc(1, sizeof *w);
@@ -220,7 +221,7 @@ static void write_lines(struct handle *h, struct pfile *f, fuse_req_t req, const
     w->waits = handle_waits(h, flags);
     if (l->rest > 0)
         bytebuf_add(&w->rest, buf + l->taken - l->rest, l->rest);
-    send_lines(w, buf, w->waits || m->opt->linger_ms == 0);
+    append_send(&w->ap, got->records, got->n, w->waits || m->opt->linger_ms == 0);
     request_begin_with(&w->r, m, req, INTERRUPT_WAIT_MS, on_write_interrupted);
     if (!w->waits) {
         answer_async(w);
@@ -238,7 +239,7 @@ static int write_refusal(struct handle *h, int flags)
 {
     /* As it was opened: F_SETFL without O_APPEND is refused for a file under chattr +a, so programs that set O_NONBLOCK
      * alone go on appending there, and here. */
-    if ((h->flags & O_APPEND) == 0 || !handle_writes(h))
+    if (((h->flags & O_APPEND) == 0 && h->node->kind != NODE_ANY) || !handle_writes(h))
         return EPERM; /* the file was made by touch */
     if (h->app.error != 0) {
         int e = h->app.error;
@@ -280,14 +281,22 @@ void append_write(struct handle *h, fuse_req_t req, const char *buf, size_t size
         fuse_reply_write(req, 0);
     } else {
         lines_cut(buf, size, h->app.tail.n, line_max(h), &l);
-        if (l.n == 0) {
+        struct append_records got = { .n = 0 };
+        bool whole = l.n > 0;
+        if (whole)
+            got = read_lines(h, buf, &l);
+        if (!whole) {
             write_tail(h, req, buf, size, &l);
             lines_done(&l);
+        } else if (got.n == 0) { /* W6 */
+            h->app.torn = h->app.tail.n > 0;
+            lines_done(&l);
+            fuse_reply_err(req, EINVAL);
         } else if ((f = append_target(h)) == NULL) {
             lines_done(&l);
             fuse_reply_err(req, ETIMEDOUT);
         } else {
-            write_lines(h, f, req, buf, &l, flags);
+            write_lines(h, f, req, buf, &l, &got, flags);
             pfile_unref(f);
         }
     }

@@ -10,6 +10,10 @@
  *   W4  The tail becomes a record at RELEASE (last close), unless the write that was to end its line failed.
  *   W5  The answer of an interrupted write waits up to a second for the acknowledgement; then what was not sent is
  *       withdrawn, and the write fails with EINTR.
+ *   W6  A line that is not of its view's form is refused (EINVAL), and nothing behind it is taken; what stands before it in the
+ *       same write is appended and counted, so that the next write begins with it. Where lines go to partitions by their keys,
+ *       the count of a write that fails part-way ends before the first line that is not known to be committed; lines behind
+ *       it may be.
  */
 #ifndef KLOG_FUSE_APPEND_H
 #define KLOG_FUSE_APPEND_H

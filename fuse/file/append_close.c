@@ -12,7 +12,6 @@
 #include "fuse/file/append_int.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/tree/file.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -80,13 +79,17 @@ void append_release(struct handle *h)
                   h->node->topic->name);
         return;
     }
+    const uint32_t end = 0;
+    struct append_records got = append_read(h, NULL, &end, 1, kstr_bytes(app->tail.p, app->tail.n));
+    if (got.n == 0) {
+        log_error("%s: the last line of a closed file, which had no newline, was not appended: %s", h->node->topic->name, got.why);
+        pfile_unref(f);
+        return;
+    }
     struct append *ap = xcalloc(1, sizeof *ap);
-    struct producer_record r = { .timestamp = clock_wall_ms(),
-                                 .key = KSTR_NULL,
-                                 .value = kstr_bytes(app->tail.p, app->tail.n) };
     append_begin(ap, h, f, on_last_line_done);
     tail_sent(f);
-    append_send(ap, &r, 1, true);
+    append_send(ap, got.records, 1, true);
     app->tail.n = 0;
     append_let_go(ap);
     pfile_unref(f);

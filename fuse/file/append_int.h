@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "fuse/text/lines.h"
 #include "lib/client/producer.h"
+#include "lib/view/parse.h"
 
 struct handle;
 struct mount;
@@ -18,15 +20,25 @@ struct writers;
 
 /* What a record and its batch have around the value, at most. */
 #define RECORD_OVERHEAD_MAX 16
+#define HEADER_OVERHEAD_MAX 10
 #define LINE_OVERHEAD_MAX   (BATCH_OVERHEAD + RECORD_OVERHEAD_MAX)
+
+/* Lines of a write as records, in the form of the open file's view. */
+struct append_records {
+    struct producer_record *records; /* the writers' own, until the next append_read */
+    size_t n;                        /* so many lines were read; the next is not of the form, when it is fewer than given */
+    const char *why;                 /* then: why; static */
+};
 
 struct append {
     struct mount *mount;
     struct handle *h;   /* owned reference */
-    struct pfile *file; /* owned reference */
+    struct pfile *file; /* owned reference; where records without a key go */
     void (*done)(struct append *ap); /* the last part has ended, and nobody holds it */
     /* private */
     STAILQ_HEAD(, part) parts;
+    uint32_t *order; /* which line each record sent is of; NULL: they are sent in their order */
+    size_t n_order;
     int outstanding;        /* parts on their way, and one for each append_hold */
     LIST_ENTRY(append) way; /* handle->app.on_way */
 };
@@ -49,8 +61,9 @@ size_t append_committed(const struct append *ap, int *ret_rc);
 
 /* The partition that the handle appends to, with a reference; for `any` one that has a leader. NULL: none has. */
 struct pfile *append_target(struct handle *h);
-/* n records to fill; until the next call. */
-struct producer_record *append_scratch(struct mount *m, size_t n);
+/* Reads the first n lines of a write, of which `first` is joined from what the open file held before; a plain line is a value.
+ * Texts point into buf, first and the writers' parser. */
+struct append_records append_read(struct handle *h, const char *buf, const uint32_t *ends, size_t n, struct kstr first);
 
 /* ---- room: so many bytes may wait for brokers ---- */
 struct room_wait {

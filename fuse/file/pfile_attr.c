@@ -22,13 +22,15 @@ struct attr_op {
     void (*reply)(struct request *r, struct node *n);
     struct tails_wait tails;
     struct ends_wait ends;
+    struct text_wait text;
+    bool sized; /* the size of its text is wanted, too */
 };
 
 static void partition_fill_stat(struct mount *m, struct node *n, struct stat *st)
 {
     struct pfile *f = n->pfile;
     node_fill_stat(m, n, st);
-    if (!f->ends_known)
+    if (!f->ends_known || (lens_has_range(n->lens) && n->lens->window.asked_ns == 0))
         return;
     st->st_size = ptext_size(node_text(n));
     st->st_blocks = (st->st_size + 511) / 512; /* fewer would make cp and tar look for holes */
@@ -45,9 +47,8 @@ static void attr_op_free(struct attr_op *op)
     free(op);
 }
 
-static void on_attr_ends(struct ends_wait *w, int rc)
+static void attr_op_end(struct attr_op *op, int rc)
 {
-    struct attr_op *op = container_of(w, struct attr_op, ends);
     if (rc != 0)
         request_err(&op->r, request_errno(rc));
     else
@@ -55,14 +56,27 @@ static void on_attr_ends(struct ends_wait *w, int rc)
     attr_op_free(op);
 }
 
+static void on_attr_ends(struct ends_wait *w, int rc)
+{
+    attr_op_end(container_of(w, struct attr_op, ends), rc);
+}
+
+static void on_attr_text(struct text_wait *w, int rc)
+{
+    attr_op_end(container_of(w, struct attr_op, text), rc);
+}
+
 static void on_attr_tails(struct tails_wait *w)
 {
     struct attr_op *op = container_of(w, struct attr_op, tails);
-    ends_ask(op->n->pfile, &op->ends);
+    if (op->sized)
+        text_ask(node_text(op->n), &op->text);
+    else
+        ends_ask(op->n->pfile, &op->ends);
 }
 
-void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
-                     void (*reply)(struct request *, struct node *))
+static void attr_op_begin(struct mount *m, struct node *n, fuse_req_t req, bool sized,
+                          void (*reply)(struct request *, struct node *))
 {
     if (n->topic->gone) {
         fuse_reply_err(req, ESTALE);
@@ -73,8 +87,16 @@ void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
     op->reply = reply;
     op->tails.cb = on_attr_tails;
     op->ends.cb = on_attr_ends;
+    op->text = (struct text_wait){ .cb = on_attr_text, .printed = true };
+    op->sized = sized;
     request_begin(&op->r, m, req);
     tails_ask(n->pfile, &op->tails);
+}
+
+void pfile_with_ends(struct mount *m, struct node *n, fuse_req_t req,
+                     void (*reply)(struct request *, struct node *))
+{
+    attr_op_begin(m, n, req, false, reply);
 }
 
 static void reply_attr(struct request *r, struct node *n)
@@ -86,7 +108,7 @@ static void reply_attr(struct request *r, struct node *n)
 
 static void partition_getattr(struct mount *m, struct node *n, fuse_req_t req)
 {
-    pfile_with_ends(m, n, req, reply_attr);
+    attr_op_begin(m, n, req, true, reply_attr);
 }
 
 /* ---- opening ---- */
@@ -100,6 +122,7 @@ struct open_op {
     bool opened;      /* the kernel has it */
     struct limits_wait limits;
     struct ends_wait ends;
+    struct text_wait text;
     struct topics_wait metadata;
     struct timer patience;
 };
@@ -139,6 +162,12 @@ static void on_open_ends(struct ends_wait *w, int rc)
     open_end(container_of(w, struct open_op, ends));
 }
 
+static void on_open_text(struct text_wait *w, int rc)
+{
+    (void)rc;
+    open_end(container_of(w, struct open_op, text));
+}
+
 static void on_open_metadata(struct topics_wait *w, int rc)
 {
     (void)rc;
@@ -159,7 +188,9 @@ static void open_make_sure(struct open_op *op)
     }
     op->patience.cb = on_open_patience;
     timer_set(h->mount->loop, &op->patience, loop_now_ms(h->mount->loop) + OPEN_WAIT_MS);
-    if (h->node->pfile != NULL)
+    if (h->holds)
+        text_ask(h->place.text, &op->text);
+    else if (h->node->pfile != NULL)
         ends_ask(h->node->pfile, &op->ends);
     else
         topics_ask(h->mount, &op->metadata, h->node->topic->name, 0);
@@ -177,6 +208,7 @@ void append_open(struct handle *h, fuse_req_t req)
     op->h = handle_ref(h);
     op->limits.cb = on_open_limits;
     op->ends.cb = on_open_ends;
+    op->text.cb = on_open_text;
     op->metadata.cb = on_open_metadata;
     request_begin(&op->r, h->mount, req);
     if (handle_writes(h))
@@ -200,7 +232,7 @@ static int partition_may_open(struct mount *m, struct node *n, int flags)
     int err = n->topic->gone ? ESTALE : append_may_open(flags);
     if (err != 0)
         return err;
-    n->pfile->appended_to = appends;
+    n->lens->appended_to = appends;
     return !appends && name_is_kept(m, n) ? ESTALE : 0;
 }
 
@@ -239,12 +271,14 @@ static void any_getattr(struct mount *m, struct node *n, fuse_req_t req)
     fuse_reply_attr(req, &st, ENTRY_VALID_S);
 }
 
+/* It has no content that could be cut off or written over, so it may be opened in any way to write: `cp x /dev/stdout >>any`
+ * opens it once more, without O_APPEND. */
 static int any_may_open(struct mount *m, struct node *n, int flags)
 {
     (void)m;
     if (n->topic->gone)
         return ESTALE;
-    return (flags & O_ACCMODE) != O_WRONLY ? EACCES : append_may_open(flags);
+    return (flags & O_ACCMODE) != O_WRONLY ? EACCES : 0;
 }
 
 const struct file_ops any_ops = {

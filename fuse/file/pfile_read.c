@@ -50,7 +50,7 @@ struct read_op {
     int64_t reached; /* text position, when steps began to count */
     struct text_edge edge; /* what is known of the place */
     struct tails_wait tails;
-    struct ends_wait ends;
+    struct text_wait ends;
     struct fetch_wait fetch;
 };
 
@@ -193,7 +193,7 @@ static void read_fail(struct read_op *op, int rc)
     read_free(op);
 }
 
-static void on_read_ends(struct ends_wait *w, int rc)
+static void on_read_ends(struct text_wait *w, int rc)
 {
     struct read_op *op = container_of(w, struct read_op, ends);
     if (rc != 0) {
@@ -209,11 +209,13 @@ static void on_read_fetched(struct fetch_wait *w, int rc)
     struct read_op *op = container_of(w, struct read_op, fetch);
     if (rc == -ERANGE) { /* retention was faster: look where the log begins now */
         op->asked = false;
-        ends_ask(op->h->node->pfile, &op->ends);
+        text_ask(op->h->place.text, &op->ends);
     } else if (rc != 0) {
         read_fail(op, rc);
+    } else if (w->hole_end > 0 && !op->sequential) {
+        read_fail(op, -EIO);
     } else {
-        if (w->hole_end > 0 && op->sequential) {
+        if (w->hole_end > 0) {
             op->h->next_off = op->off;
             op->h->place.at = w->hole_end;
             op->h->place.edge = op->edge = TEXT_EDGE_NONE;
@@ -260,7 +262,7 @@ static void read_step(struct read_op *op)
         return;
     }
     if (ptext_needs_ends(t) && !f->key.topic->gone) {
-        ends_ask(f, &op->ends);
+        text_ask(t, &op->ends);
         return;
     }
     int64_t next = f->ends_known ? read_place(op) : -1;
@@ -276,8 +278,8 @@ static void read_step(struct read_op *op)
         op->steps = 0;
     }
     bool full = span.bytes == op->size || span.n == TEXT_PIECES_MAX || pieces.n == PIECES_MAX;
-    bool at_end = next >= f->ends.end_text;
-    bool gone = !at_end && !fetch_goes_on(t, next, op->edge) && (next < f->ends.start_text || !ptext_is_sure(t, next));
+    bool at_end = ptext_at_end(t, next);
+    bool gone = !at_end && !fetch_goes_on(t, next, op->edge) && (ptext_is_before_start(t, next) || !ptext_is_sure(t, next));
     if (full || (at_end && op->asked && !f->key.topic->gone) || (span.bytes > 0 && (gone || f->key.topic->gone)))
         read_finish(op, next, &pieces, &span);
     else if (f->key.topic->gone)
@@ -285,7 +287,7 @@ static void read_step(struct read_op *op)
     else if (gone)
         read_gone(op, next);
     else if (at_end)
-        ends_ask(f, &op->ends);
+        text_ask(t, &op->ends);
     else
         fetch_text(t, next, op->edge, fetch_size(op), &op->fetch);
 }

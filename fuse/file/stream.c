@@ -34,7 +34,7 @@ struct stream_reader {
     bool asked; /* the ends are newer than the read */
     int steps;  /* since `reached` */
     int64_t reached;
-    struct ends_wait ends;
+    struct text_wait ends;
     struct fetch_wait fetch;
     struct pfile_waker waker; /* parked while it waits */
 };
@@ -64,7 +64,7 @@ static void on_stream_interrupted(struct request *r)
     }
 }
 
-static void on_stream_ends(struct ends_wait *w, int rc)
+static void on_stream_ends(struct text_wait *w, int rc)
 {
     struct stream_reader *s = container_of(w, struct stream_reader, ends);
     s->asked = true;
@@ -77,9 +77,8 @@ static void on_stream_ends(struct ends_wait *w, int rc)
 static void on_stream_fetched(struct fetch_wait *w, int rc)
 {
     struct stream_reader *s = container_of(w, struct stream_reader, fetch);
-    struct pfile *f = s->h->node->pfile;
     if (rc == -ERANGE) { /* retention was faster */
-        ends_ask(f, &s->ends);
+        text_ask(s->h->place.text, &s->ends);
     } else if (rc != 0) {
         reader_end(s, request_errno(rc));
     } else {
@@ -91,11 +90,12 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
     }
 }
 
-/* At the log's end a place is the same in all texts: a stream that stands there goes on in the newest one, and shares what
+/* At the log's end a place is the same in all texts of the plain view: a stream that stands there goes on in the newest one, and shares what
  * is fetched with the others. */
 static void stream_renew(struct handle *h)
 {
-    place_lead(&h->place, ptext_now(h->node->pfile));
+    if (!h->holds)
+        place_lead(&h->place, ptext_now(h->node->lens));
 }
 
 static void stream_park(struct stream_reader *s)
@@ -120,6 +120,8 @@ static void stream_answer(struct stream_reader *s, const struct text_span *span)
 /* The text begins where the log does, since nobody holds it otherwise. */
 static int64_t stream_begin(struct pfile *f, struct ptext *t)
 {
+    if (!lens_is_plain(t->lens))
+        return ptext_base(t);
     if (f->ends_known && !t->based)
         ptext_base(t);
     return f->ends_known ? f->ends.start_text : 0;
@@ -167,31 +169,32 @@ static bool stream_finds_place(struct stream_reader *s)
     const struct ends *e = &p->text->file->ends;
     if (fetch_goes_on(p->text, p->at, p->edge))
         return true;
-    if (p->at < e->start_text) {
+    if (ptext_is_before_start(p->text, p->at)) {
         p->at = e->start_text;
         p->edge = (struct text_edge){ p->at, e->start_offset };
         return true;
     }
-    return p->at >= e->end_text || ptext_is_sure(p->text, p->at);
+    return ptext_at_end(p->text, p->at) || ptext_is_sure(p->text, p->at);
 }
 
 /* Has what comes next fetched, or waits for it. */
 static void stream_go_on(struct stream_reader *s)
 {
     struct text_place *p = &s->h->place;
-    struct pfile *f = s->h->node->pfile;
     if (p->at > s->reached) {
         s->reached = p->at;
         s->steps = 0;
     }
     if (++s->steps > STREAM_STEPS_MAX)
         reader_end(s, EIO);
-    else if (p->at < f->ends.end_text)
+    else if (!ptext_at_end(p->text, p->at))
         fetch_text(p->text, p->at, p->edge, STREAM_FETCH_BYTES, &s->fetch);
+    else if (ptext_is_over(p->text, p->at))
+        reader_eof(s);
     else if (!s->nonblock)
         stream_park(s);
     else if (!s->asked)
-        ends_ask(f, &s->ends);
+        text_ask(p->text, &s->ends);
     else
         reader_end(s, EAGAIN);
 }
@@ -201,8 +204,8 @@ static void stream_step(struct stream_reader *s)
     struct pfile *f = s->h->node->pfile;
     if (!request_is_open(&s->r))
         reader_free(s);
-    else if (!f->ends_known && !f->key.topic->gone)
-        ends_ask(f, &s->ends);
+    else if (ptext_needs_ends(s->h->place.text) && !f->key.topic->gone)
+        text_ask(s->h->place.text, &s->ends);
     else if (stream_give(s))
         ; /* and it is freed */
     else if (f->key.topic->gone)
@@ -236,28 +239,35 @@ static void stream_read(struct handle *h, fuse_req_t req, size_t size, off_t off
 
 struct stream_poll {
     struct poll_op op;
-    struct ends_wait ends;
+    struct text_wait ends;
 };
+
+/* Is a read answered at once? */
+static bool stream_has_more(const struct handle *h)
+{
+    const struct ptext *t = h->place.text;
+    return !ptext_at_end(t, h->place.at) || ptext_is_over(t, h->place.at);
+}
 
 /* Told when there is something for it, not at every news. */
 static void on_poll_news(struct pfile_waker *w)
 {
     struct handle *h = container_of(w, struct handle, poll_waker);
     struct pfile *f = h->node->pfile;
-    if (h->place.at < f->ends.end_text || h->node->topic->gone)
+    if (h->place.at < 0 || ptext_needs_ends(h->place.text) || stream_has_more(h) || h->node->topic->gone)
         handle_poll_tell(h);
     else
         pfile_wake_me(f, w);
 }
 
-static void on_poll_ends(struct ends_wait *w, int rc)
+static void on_poll_ends(struct text_wait *w, int rc)
 {
     struct stream_poll *p = container_of(w, struct stream_poll, ends);
     struct handle *h = p->op.h;
     struct pfile *f = h->node->pfile;
     if (rc == 0 && h->place.at < 0)
-        h->place.at = f->ends.start_text;
-    bool readable = rc != 0 || h->place.at < f->ends.end_text || h->mount->stopping;
+        h->place.at = stream_begin(f, h->place.text);
+    bool readable = rc != 0 || stream_has_more(h) || h->mount->stopping;
     h->poll_waker.cb = on_poll_news;
     if (poll_op_end(&p->op, readable)) {
         pfile_wake_me(f, &h->poll_waker);
@@ -271,7 +281,7 @@ static void stream_poll(struct handle *h, fuse_req_t req, struct fuse_pollhandle
     struct stream_poll *p = xcalloc(1, sizeof *p);
     poll_op_begin(&p->op, h, req, ph);
     p->ends.cb = on_poll_ends;
-    ends_ask(h->node->pfile, &p->ends);
+    text_ask(h->place.text, &p->ends);
 }
 
 /* ---- the file ---- */

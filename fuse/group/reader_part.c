@@ -164,9 +164,7 @@ static void line_add(struct reader *g, struct reader_part *p, const struct recor
         g->cap_lines = g->cap_lines == 0 ? 256 : 2 * g->cap_lines;
         g->lines = xreallocarray(g->lines, g->cap_lines, sizeof *g->lines);
     }
-    if (r->value.n > 0)
-        bytebuf_add(&g->text, r->value.p, (size_t)r->value.n);
-    bytebuf_add(&g->text, "\n", 1);
+    line_render(view_form(&g->node->view), pfile_partition(p->file), r, &g->text);
     g->lines[g->n_lines++] =
         (struct reader_line){ g->start + (int64_t)(g->text.n - g->head), p, r->offset + 1, epoch };
 }

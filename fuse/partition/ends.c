@@ -63,13 +63,15 @@ void ends_asker_free(struct ends_asker *a)
 
 void ends_set(struct pfile *f, const struct ends *e, int64_t asked_ns)
 {
-    /* Answers of two connections may cross; what was asked later is right. */
-    if (f->ends_known && asked_ns < f->ends_ns)
+    /* Answers of two connections may cross; what was asked later is right, but a long poll is answered long after it was asked:
+     * of one log the larger end is the newer. */
+    bool grown = f->ends_known && ends_same_log(&f->ends, e) && e->end_offset > f->ends.end_offset;
+    if (f->ends_known && asked_ns < f->ends_ns && !grown)
         return;
     if (!f->ends_known || !ends_same_log(&f->ends, e) || e->end_offset >= f->ends.end_offset)
         f->ends = *e; /* else an answer that was made before, on another connection */
     f->ends_known = true;
-    f->ends_ns = asked_ns;
+    f->ends_ns = MAX(f->ends_ns, asked_ns);
     f->key.topic->sure_ns = MAX(f->key.topic->sure_ns, asked_ns);
     if (f->told_end < 0) { /* nobody has seen anything of it before: all that comes now is news */
         f->told_end = e->end_offset;

@@ -17,7 +17,6 @@
 #include "lib/base/mem.h"
 
 enum {
-    FIND_BY_OFFSET = 1, /* KlogFindText's `by` */
     CHECKS_MAX = 10,    /* in a row that found the log moved on once more */
 };
 

@@ -10,18 +10,16 @@
 #include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
 #include "fuse/partition/pfile.h"
+#include "fuse/partition/printed.h"
 #include "lib/base/mem.h"
 #include "lib/client/fetch.h"
-enum { FIND_BY_POSITION, FIND_BY_OFFSET }; /* KlogFindText's `by` */
 
 /* Answers of the broker that contradict each other, since compaction passed between them, before a fetch gives up.
  */
 #define FETCH_STEPS_MAX 100
 
-LIST_HEAD(fetch_wait_list, fetch_wait);
-
 struct fetch {
-    struct ptext *text; /* owned reference, and one on its file */
+    struct ptext *text; /* owned reference, and one on its lens */
     int64_t at;         /* asked for: text position */
     int64_t start;      /* text position of `offset` */
     int64_t offset;
@@ -35,8 +33,7 @@ struct fetch {
     struct fetch_wait_list waiting;
     LIST_ENTRY(fetch) link;
     struct client_fetch fetch;
-    struct client_call find;
-    struct klog_find_text_request find_body;
+    struct find_call find;
     struct bytebuf held; /* text up to held_next, of which the place is asked for */
     int64_t held_next;
 };
@@ -48,7 +45,7 @@ static void fetch_done(struct fetch *x, int rc)
 {
     struct fetch_wait *w;
     LIST_REMOVE(x, link);
-    struct pfile *f = x->text->file;
+    struct lens *l = x->text->lens;
     if (rc == 0 && x->until > x->start && x->hole_end == 0)
         fetch_ahead(x->text, x->start, x->until, x->max_bytes);
     while ((w = LIST_FIRST(&x->waiting)) != NULL) {
@@ -57,12 +54,12 @@ static void fetch_done(struct fetch *x, int rc)
         w->cb(w, rc);
     }
     ptext_unref(x->text);
-    pfile_unref(f);
+    lens_unref(l);
     bytebuf_done(&x->held);
     free(x);
 }
 
-static int rc_of_kerr(enum kerr err)
+int rc_of_kerr(enum kerr err)
 {
     if (err == KERR_UNKNOWN_TOPIC_OR_PARTITION || err == KERR_UNKNOWN_TOPIC_ID)
         return -ENOENT;
@@ -90,7 +87,7 @@ static bool fetch_step_over_known(struct fetch *x)
 static void fetch_hold(struct fetch *x, struct slice batches, int64_t limit)
 {
     x->held.n = 0;
-    int rc = text_render(&x->text->file->mount->texts.iter, batches, x->offset, limit, &x->held, &x->held_next);
+    int rc = text_render(&x->text->file->mount->texts.iter, &x->text->form, batches, x->offset, limit, &x->held, &x->held_next);
     if (rc != 0 && x->held.n == 0)
         fetch_done(x, rc);
     else
@@ -102,6 +99,8 @@ static void fetch_keep(struct fetch *x, const struct client_fetched *got)
     struct ptext *t = x->text;
     int64_t limit = got->last_stable_offset >= 0 ? got->last_stable_offset : got->high_watermark;
     int64_t next = x->offset;
+    if (lens_has_range(t->lens))
+        limit = MIN(limit, t->window.extent.to);
     if (fetch_step_over_known(x)) { /* another fetch was faster */
         fetch_send(x);
         return;
@@ -110,7 +109,7 @@ static void fetch_keep(struct fetch *x, const struct client_fetched *got)
         fetch_hold(x, got->batches, limit);
         return;
     }
-    int rc = chunk_add(&t->file->mount->texts, &t->chunks, x->start, x->offset, limit, got->batches, &next);
+    int rc = chunk_add(&t->file->mount->texts, &t->chunks, &t->form, x->start, x->offset, limit, got->batches, &next);
     if (rc == 1) /* nothing but markers, or the ends promised text that the log does not give */
         fetch_hold(x, got->batches, limit);
     else
@@ -197,30 +196,35 @@ static void on_found(struct client_call *call, int rc, enum kerr err, int16_t ve
     fetch_send(x);
 }
 
-typedef void found_fn(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
-
-static void find_ask(struct fetch *x, int8_t by, int64_t value, found_fn *cb)
+void find_text(struct pfile *f, struct find_call *c, int8_t by, int64_t value, int32_t epoch, int64_t deadline_ms,
+               void (*cb)(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response), void *user)
 {
-    struct pfile *f = x->text->file;
-    wire_defaults(&wire_klog_find_text_request, &x->find_body);
-    x->find_body.topic = kstr_of(pfile_topic(f));
-    x->find_body.topic_id = f->key.topic->id;
-    x->find_body.partition = pfile_partition(f);
-    x->find_body.current_leader_epoch = x->epoch;
-    x->find_body.by = by;
-    x->find_body.value = value;
-    x->find = (struct client_call){ .target = TARGET_LEADER,
+    wire_defaults(&wire_klog_find_text_request, &c->body);
+    c->body.topic = kstr_of(pfile_topic(f));
+    c->body.topic_id = f->key.topic->id;
+    c->body.partition = pfile_partition(f);
+    c->body.current_leader_epoch = epoch;
+    c->body.by = by;
+    c->body.value = value;
+    c->call = (struct client_call){ .target = TARGET_LEADER,
                                     .topic = pfile_topic(f),
                                     .topic_id = f->key.topic->id,
                                     .partition = pfile_partition(f),
                                     .request = &wire_klog_find_text_request,
-                                    .body = &x->find_body,
+                                    .body = &c->body,
                                     .max_version = -1,
-                                    .deadline_ms = x->deadline_ms,
+                                    .deadline_ms = deadline_ms,
                                     .judge = judge_find,
                                     .cb = cb,
-                                    .user = x };
-    client_call(f->mount->client, &x->find);
+                                    .user = user };
+    client_call(f->mount->client, &c->call);
+}
+
+typedef void found_fn(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response);
+
+static void find_ask(struct fetch *x, int8_t by, int64_t value, found_fn *cb)
+{
+    find_text(x->text->file, &x->find, by, value, x->epoch, x->deadline_ms, cb, x);
 }
 
 static void find_send(struct fetch *x)
@@ -319,6 +323,8 @@ static bool edge_holds(const struct ptext *t, int64_t at, struct text_edge edge)
 bool fetch_goes_on(struct ptext *t, int64_t at, struct text_edge edge)
 {
     const struct chunk *before = chunk_before(&t->chunks, at);
+    if (t->map != NULL)
+        return true;
     return (before != NULL && before->next_offset >= t->file->ends.start_offset) || edge_holds(t, at, edge);
 }
 
@@ -340,6 +346,8 @@ static bool place_known(struct ptext *t, int64_t at, struct text_edge edge, stru
         x->offset = before->next_offset;
     } else if (at == f->ends.start_text && t->moves == f->moves) {
         x->offset = f->ends.start_offset;
+    } else if (lens_has_range(t->lens) && at == t->window.from_text && t->moves == f->moves) {
+        x->offset = t->window.extent.from;
     } else if (edge_holds(t, at, edge)) {
         x->start = edge.at;
         x->offset = edge.offset;
@@ -368,7 +376,7 @@ static struct fetch *fetch_for(struct ptext *t, int64_t at, int32_t max_bytes, b
         return x;
     x = xcalloc(1, sizeof *x);
     x->text = ptext_ref(t);
-    pfile_ref(t->file);
+    lens_ref(t->lens);
     x->at = x->start = at;
     x->max_bytes = max_bytes;
     x->moves = t->moves;
@@ -390,6 +398,10 @@ static void fetch_begin(struct fetch *x, struct text_edge edge)
 void fetch_text(struct ptext *t, int64_t at, struct text_edge edge, int32_t max_bytes, struct fetch_wait *w)
 {
     bool is_new;
+    if (t->map != NULL) {
+        printed_fetch(t, at, edge, w);
+        return;
+    }
     struct fetch *x = fetch_for(t, at, max_bytes, &is_new);
     LIST_INSERT_HEAD(&x->waiting, w, link);
     if (is_new)
@@ -415,8 +427,12 @@ void fetch_ahead(struct ptext *t, int64_t at, int64_t until, int32_t max_bytes)
 {
     const struct pfile *f = t->file;
     bool is_new;
+    if (t->map != NULL) {
+        printed_ahead(t, at, until);
+        return;
+    }
     at = first_missing(t, at, until);
-    if (at >= MIN(until, f->ends.end_text) || at < f->ends.start_text || f->key.topic->gone || !ptext_is_sure(t, at))
+    if (at >= until || ptext_at_end(t, at) || at < f->ends.start_text || f->key.topic->gone || !ptext_is_sure(t, at))
         return;
     struct fetch *x = fetch_for(t, at, max_bytes, &is_new);
     x->until = MAX(x->until, until);

@@ -33,7 +33,9 @@ struct pfile *pfile_get(struct mount *m, struct topic *t, int32_t partition)
     f->refs = 1;
     f->watched_end = f->told_end = -1;
     STAILQ_INIT(&f->ends_waiting);
+    f->plain.file = f;
     LIST_INIT(&f->texts);
+    LIST_INIT(&f->lenses);
     TAILQ_INIT(&f->known_nodes);
     LIST_INIT(&f->tails_waiting);
     LIST_INIT(&f->wakers);
@@ -56,8 +58,8 @@ void pfile_unref(struct pfile *f)
     KCHECK(LIST_EMPTY(&f->wakers) && LIST_EMPTY(&f->tails_waiting) && f->check == NULL);
     struct mount *m = f->mount;
     watch_drop(m->watch, f);
-    ptext_unref(f->text);
-    KINVARIANT("X1", LIST_EMPTY(&f->texts));
+    ptext_unref(f->plain.text);
+    KINVARIANT("X1", LIST_EMPTY(&f->texts) && LIST_EMPTY(&f->lenses));
     HASH_DEL(m->pfiles, f);
     topic_unlisten(&f->on_gone);
     topic_unref(f->key.topic);
@@ -149,11 +151,4 @@ void tail_answered(struct pfile *f)
             w->cb(w);
         }
     }
-}
-
-int64_t pfile_ino_text(const struct pfile *f)
-{
-    if (f->held > 0)
-        return f->held_from;
-    return f->ends_known ? f->ends.start_text : 0;
 }

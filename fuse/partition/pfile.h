@@ -67,13 +67,10 @@ struct pfile {
     struct mount *mount;
     int refs;
 
-    struct ptext *text;        /* that look-ups are led to; owned reference; NULL: to be made */
-    LIST_HEAD(, ptext) texts;  /* all of them */
+    struct lens plain;         /* the view that shows it as it is */
+    LIST_HEAD(, lens) lenses;  /* and the others */
+    LIST_HEAD(, ptext) texts;  /* of all of them */
     int moves;                 /* how often compaction was seen to have moved positions */
-    int readers;               /* open files that read by any of them */
-    bool appended_to;          /* the last that was opened was to append */
-    int held;                  /* texts whose base is fixed, */
-    int64_t held_from;         /* and the base of the first that was while there was no other (X4) */
     int checks_in_vain;        /* in a row (ends_check.c) */
     struct ends_check *check;  /* of the answer that said that the log is another one; NULL: none */
 
@@ -128,9 +125,6 @@ void pfile_unwake(struct pfile_waker *w);
 void pfile_wake(struct pfile *f);
 void pfiles_wake(struct mount *m);
 
-/* What its inode numbers are made of besides the path (X4). */
-int64_t pfile_ino_text(const struct pfile *f);
-
 /* ---- ends (ends.c) ---- */
 struct ends_asker;
 struct ends_asker *ends_asker_new(struct mount *m);
@@ -159,14 +153,28 @@ void tail_answered(struct pfile *f);
 struct fetch_wait {
     void (*cb)(struct fetch_wait *w, int rc);
     int64_t hole_end; /* in cb: there is nothing at the position, what follows is at this one; 0: it is here */
-    LIST_ENTRY(fetch_wait) link; /* private */
+    LIST_ENTRY(fetch_wait) link; /* private, */
+    int64_t at;                  /* as these are */
+    struct text_wait print;
 };
+LIST_HEAD(fetch_wait_list, fetch_wait);
 /* Has the text at position `at` fetched into t->chunks; ends must be known and at inside them. edge: what the reader
  * knows of the place, at `at` or before it. cb: 0, -ERANGE: the ends are old, ask again; -EBADMSG: damaged;
  * -ETIMEDOUT, ... Never runs before this returns. */
 void fetch_text(struct ptext *t, int64_t at, struct text_edge edge, int32_t max_bytes, struct fetch_wait *w);
 /* Has what is missing in [at, until) fetched, one fetch after the other, for nobody yet. */
 void fetch_ahead(struct ptext *t, int64_t at, int64_t until, int32_t max_bytes);
+/* A call of KlogFindText: the record at an offset, or at a text position, and where its batch begins. */
+struct find_call {
+    struct client_call call;
+    struct klog_find_text_request body;
+};
+enum { FIND_BY_POSITION, FIND_BY_OFFSET }; /* KlogFindText's `by` */
+/* cb as client_call's, with x as its user. epoch: of the leader it is for. */
+void find_text(struct pfile *f, struct find_call *c, int8_t by, int64_t value, int32_t epoch, int64_t deadline_ms,
+               void (*cb)(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response), void *user);
+/* What a program is told for a broker's refusal: -errno, -ERANGE where the ends that are known are old. */
+int rc_of_kerr(enum kerr err);
 /* Does a chunk or the edge say which offset comes at `at`? Then reading goes on from that offset, wherever it is by now. */
 bool fetch_goes_on(struct ptext *t, int64_t at, struct text_edge edge);
 /* What the chunks know of the place, for who goes on there. */

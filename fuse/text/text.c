@@ -16,7 +16,7 @@
 /* ---- rendering ---- */
 
 /* The caller has made room: a record takes more bytes in its batch than value and '\n' here. */
-static void render_line(struct bytebuf *out, struct kstr value)
+static void render_plain(struct bytebuf *out, struct kstr value)
 {
     uint8_t *p = out->p + out->n;
     size_t n = value.n > 0 ? (size_t)value.n : 0;
@@ -25,23 +25,57 @@ static void render_line(struct bytebuf *out, struct kstr value)
     out->n += n + 1;
 }
 
-static int render_batch(struct record_iter *it, struct slice batch, int64_t from, int64_t limit,
-                        struct bytebuf *out)
+/* Where the text of records goes: out, or only its length, where out is NULL. */
+struct text_sink {
+    const struct text_form *form;
+    struct bytebuf *out;
+    int64_t bytes;
+};
+
+static bool form_is_plain(const struct text_form *f)
+{
+    return f->form == LINE_PLAIN && f->time_from == INT64_MIN && f->time_to == INT64_MAX;
+}
+
+static int render_plain_batch(struct record_iter *it, int64_t from, int64_t limit, struct bytebuf *out)
 {
     struct record r;
-    int rc = record_iter_start(it, batch, TEXT_BATCH_MAX);
-    if (rc != 0)
-        return -EBADMSG;
+    int rc;
     bytebuf_room(out, it->rest.n + 1);
     while ((rc = record_iter_next(it, &r)) == 1) {
         if (r.offset >= from && r.offset < limit)
-            render_line(out, r.value);
+            render_plain(out, r.value);
     }
     return rc;
 }
 
-int text_render(struct record_iter *it, struct slice in, int64_t from, int64_t limit, struct bytebuf *out,
-                int64_t *next)
+static int render_formed_batch(struct record_iter *it, int64_t from, int64_t limit, struct text_sink *sink)
+{
+    const struct text_form *f = sink->form;
+    struct record r;
+    int rc;
+    while ((rc = record_iter_next(it, &r)) == 1) {
+        if (r.offset < from || r.offset >= limit || r.timestamp < f->time_from || r.timestamp >= f->time_to)
+            continue;
+        if (sink->out != NULL)
+            line_render(f->form, f->partition, &r, sink->out);
+        else
+            sink->bytes += (int64_t)line_size(f->form, f->partition, &r);
+    }
+    return rc;
+}
+
+static int render_batch(struct record_iter *it, struct slice batch, int64_t from, int64_t limit, struct text_sink *sink)
+{
+    if (record_iter_start(it, batch, TEXT_BATCH_MAX) != 0)
+        return -EBADMSG;
+    if (sink->out != NULL && form_is_plain(sink->form))
+        return render_plain_batch(it, from, limit, sink->out);
+    return render_formed_batch(it, from, limit, sink);
+}
+
+static int render_batches(struct record_iter *it, struct slice in, int64_t from, int64_t limit, struct text_sink *sink,
+                          int64_t *next)
 {
     *next = from;
     while (in.n > 0) {
@@ -53,15 +87,50 @@ int text_render(struct record_iter *it, struct slice in, int64_t from, int64_t l
             return -EBADMSG;
         if (h.base_offset >= limit)
             return 0;
-        size_t before = out->n, size = (size_t)batch_size(&h);
-        if (!batch_is_control(&h) && (rc = render_batch(it, slice_of(in.p, size), from, limit, out)) != 0) {
-            out->n = before;
+        size_t before = sink->out != NULL ? sink->out->n : 0, size = (size_t)batch_size(&h);
+        int64_t bytes = sink->bytes;
+        if (!batch_is_control(&h) && (rc = render_batch(it, slice_of(in.p, size), from, limit, sink)) != 0) {
+            if (sink->out != NULL)
+                sink->out->n = before;
+            sink->bytes = bytes;
             return rc;
         }
         *next = MAX(*next, MIN(batch_last_offset(&h) + 1, limit));
         in = slice_of(in.p + size, in.n - size);
     }
     return 0;
+}
+
+int text_render(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
+                struct bytebuf *out, int64_t *next)
+{
+    struct text_sink sink = { form, out, 0 };
+    return render_batches(it, in, from, limit, &sink, next);
+}
+
+int text_measure(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
+                 int64_t *ret_bytes, int64_t *next)
+{
+    struct text_sink sink = { form, NULL, *ret_bytes };
+    int rc = render_batches(it, in, from, limit, &sink, next);
+    *ret_bytes = sink.bytes;
+    return rc;
+}
+
+int64_t text_batches_end(struct slice in, int64_t from, int64_t limit, int64_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    while (in.n >= BATCH_OVERHEAD) {
+        struct batch_header h;
+        batch_header_read(in.p, &h);
+        if (h.base_offset >= limit || batch_size(&h) < BATCH_OVERHEAD || batch_size(&h) > (int64_t)in.n ||
+            batch_last_offset(&h) < from)
+            break;
+        from = MIN(batch_last_offset(&h) + 1, limit);
+        *ret_bytes += batch_size(&h);
+        in = slice_of(in.p + batch_size(&h), in.n - (size_t)batch_size(&h));
+    }
+    return from;
 }
 
 bool text_has_gaps(struct slice in, int64_t from, int64_t limit)
@@ -204,14 +273,14 @@ static struct chunk *chunk_for(struct text_cache *c, struct chunk_list *l, int64
     return chunk_new(c, l, start, offset);
 }
 
-int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t limit,
-              struct slice in, int64_t *next)
+int chunk_add(struct text_cache *c, struct chunk_list *l, const struct text_form *form, int64_t start, int64_t offset,
+              int64_t limit, struct slice in, int64_t *next)
 {
     KCHECK(chunk_find(c, l, start) == NULL);
     struct chunk *k = chunk_for(c, l, start, offset), *after;
     size_t before = k->text.n, cap = k->text.cap;
     bytebuf_room(&k->text, in.n);
-    int rc = text_render(&c->iter, in, offset, limit, &k->text, next);
+    int rc = text_render(&c->iter, form, in, offset, limit, &k->text, next);
     c->bytes += k->text.cap - cap;
     after = TAILQ_NEXT(k, link);
     if (after != NULL && chunk_end(k) > after->start) { /* the rest is in the next chunk already */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain view of records: value and '\n' each, rendered from record batches into chunks, and the chunks
- * that a mount keeps. Text positions are the broker's: they count from the first record ever. They stay what
- * they are but for compaction, which moves what it leaves towards the log's end, as if the rest had gone from
- * the front. A chunk keeps the place it was first read at, and who goes on behind it meets a hole there: its
+ * Records as lines, rendered from record batches into chunks, and the chunks that a mount keeps. Text positions of
+ * the plain form are the broker's: they count from the first record ever; those of other forms count from where the text
+ * begins (map.h). They stay what they are but for compaction, which moves what it leaves towards the log's end, as if the
+ * rest had gone from the front. A chunk keeps the place it was first read at, and who goes on behind it meets a hole there: its
  * records' next offset is found at a larger position. No I/O. Loop's thread only, but for chunk_unref.
  */
 #ifndef KLOG_FUSE_TEXT_H
@@ -16,6 +16,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/record/iter.h"
+#include "lib/view/view.h"
 
 /* Plain bytes of one batch; more is refused as damage. */
 #define TEXT_BATCH_MAX (256 * 1024 * 1024)
@@ -29,11 +30,26 @@
 /* Pieces one answer is made of at most. */
 #define TEXT_PIECES_MAX 256
 
+/* How a text shows records, and which. */
+struct text_form {
+    enum line_form form;
+    int32_t partition;
+    int64_t time_from, time_to; /* only records of a time in here, in ms, time_to exclusive */
+};
+#define TEXT_FORM_PLAIN ((struct text_form){ LINE_PLAIN, 0, INT64_MIN, INT64_MAX })
+
 /* Appends the text of the records in [from, limit) of the whole batches in `in`. *next is set to the offset
  * after the last batch that was read (never below from). A part of a batch at the end is left out. 0, or
  * -EBADMSG at a damaged batch: what came before it is in `out`, and *next stands at it. */
-int text_render(struct record_iter *it, struct slice in, int64_t from, int64_t limit, struct bytebuf *out,
-                int64_t *next);
+int text_render(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
+                struct bytebuf *out, int64_t *next);
+/* The same without the text: its bytes are added to *ret_bytes. */
+int text_measure(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
+                 int64_t *ret_bytes, int64_t *next);
+
+/* The offset behind the whole batches in `in` that begin before limit, at most limit; *ret_bytes: what those take. Looks at
+ * headers only. */
+int64_t text_batches_end(struct slice in, int64_t from, int64_t limit, int64_t *ret_bytes);
 
 /* Are offsets missing in the batches' part [from, limit)? Then compaction was there, or a part of the batches
  * is. Looks at headers only. */
@@ -82,8 +98,8 @@ struct chunk *chunk_before(struct chunk_list *l, int64_t at);
 /* Renders what a fetch from `offset`, whose text begins at `start`, brought, and keeps it. 0 or -EBADMSG as
  * text_render; 1 when there was nothing to keep: *next then still tells how far to go on from. Bytes that are
  * there already are not kept twice. */
-int chunk_add(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t limit,
-              struct slice in, int64_t *next);
+int chunk_add(struct text_cache *c, struct chunk_list *l, const struct text_form *form, int64_t start, int64_t offset,
+              int64_t limit, struct slice in, int64_t *next);
 /* Keeps text that was rendered from the records in [offset, next); takes the bytes over. What is there of it
  * already is replaced. */
 void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next,

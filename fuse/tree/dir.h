@@ -24,8 +24,8 @@ struct lookup {
     int64_t max_age_ms;
     struct topics_wait metadata;
     struct group_ask ask;
-    struct pfile *file; /* of which the ends are asked for; owned reference */
-    struct ends_wait ends;
+    struct lens *lens; /* of which the ends are asked for; owned reference */
+    struct text_wait ends;
 };
 /* max_age_ms: how old the metadata may be. cb may run before this returns. */
 void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const char *name,

@@ -29,6 +29,20 @@ void file_fill_stat(struct mount *m, struct node *n, struct stat *ret)
         node_fill_stat(m, n, ret);
 }
 
+/* A stream goes on for long, so in the plain view it holds no text, and shares the newest. In others positions count from
+ * where a text begins; a RANGE is what it was when the file was opened. */
+static void stream_lead(struct handle *h)
+{
+    struct lens *l = h->node->lens;
+    if (!lens_has_range(l)) {
+        place_lead(&h->place, ptext_now(l));
+        return;
+    }
+    struct ptext *own = ptext_alone(l);
+    place_lead(&h->place, own);
+    ptext_unref(own);
+}
+
 struct handle *handle_new(struct mount *m, struct node *n, int flags)
 {
     struct handle *h = xcalloc(1, sizeof *h);
@@ -44,8 +58,9 @@ struct handle *handle_new(struct mount *m, struct node *n, int flags)
     if (n->kind == NODE_PARTITION)
         place_lead(&h->place, node_text(n));
     else if (n->kind == NODE_STREAM)
-        place_lead(&h->place, ptext_now(n->pfile));
-    h->holds = n->kind == NODE_PARTITION && (flags & O_ACCMODE) != O_WRONLY;
+        stream_lead(h);
+    h->holds = (n->kind == NODE_PARTITION || (n->kind == NODE_STREAM && !lens_is_plain(n->lens))) &&
+               (flags & O_ACCMODE) != O_WRONLY;
     if (h->holds)
         ptext_opened(h->place.text);
     return h;
@@ -54,7 +69,7 @@ struct handle *handle_new(struct mount *m, struct node *n, int flags)
 void handle_renew_text(struct handle *h)
 {
     struct ptext *old = h->place.text, *now;
-    if (old->based || (now = node_text(h->node)) == old)
+    if (old->based || h->node->ptext == NULL || (now = node_text(h->node)) == old)
         return;
     ptext_opened(now);
     ptext_closed(old);

@@ -40,24 +40,28 @@ static void on_topic(struct topics_wait *w, int rc)
     topic_unref(t);
 }
 
-static void on_lookup_ends(struct ends_wait *w, int rc)
+static void on_lookup_ends(struct text_wait *w, int rc)
 {
     struct lookup *l = container_of(w, struct lookup, ends);
-    struct pfile *f = l->file;
+    struct lens *lens = l->lens;
     if (rc == -ENOENT)
         lookup_end(l, -ESTALE, NULL);
     else /* else from what is known */
         lookup_found(l, NODE_PARTITION, NULL, l->partition);
-    pfile_unref(f);
+    lens_unref(lens);
 }
 
 /* While somebody reads by a base, who looks the name up must be told whether the log begins there still (X2). And what
- * comes after the first look-up is news for those who watch the file, so its end of then must be known. */
-static bool lookup_needs_ends(const struct mount *m, const struct pfile *f)
+ * comes after the first look-up is news for those who watch the file, so its end of then must be known. What a RANGE comes to
+ * is asked each time. */
+static bool lookup_needs_ends(const struct mount *m, const struct lens *lens)
 {
+    const struct pfile *f = lens->file;
+    if (lens_has_range(lens))
+        return !mount_misses_brokers(m) || !f->ends_known;
     if (f->told_end < 0)
         return m->poke != NULL && !mount_misses_brokers(m);
-    return f->text != NULL && f->text->based;
+    return lens->text != NULL && lens->text->based;
 }
 
 static void lookup_partition(struct lookup *l)
@@ -67,10 +71,12 @@ static void lookup_partition(struct lookup *l)
         lookup_found(l, kind, NULL, l->partition);
         return;
     }
-    l->file = pfile_get(l->mount, l->parent->topic, l->partition);
+    struct pfile *f = pfile_get(l->mount, l->parent->topic, l->partition);
+    l->lens = lens_get(f, &l->view);
+    pfile_unref(f);
     l->ends.cb = on_lookup_ends;
-    if (lookup_needs_ends(l->mount, l->file))
-        ends_ask(l->file, &l->ends);
+    if (lookup_needs_ends(l->mount, l->lens))
+        lens_ask(l->lens, &l->ends);
     else
         on_lookup_ends(&l->ends, 0);
 }
@@ -240,7 +246,7 @@ void lookup_begin(struct mount *m, struct lookup *l, struct node *parent, const 
 /* X5 of ptext.h */
 static void entry_fill_partition(struct mount *m, struct node *n, struct fuse_entry_param *ret)
 {
-    bool keep = n->pfile->readers == 0 && n->pfile->appended_to && !n->asked_again;
+    bool keep = n->lens->readers == 0 && n->lens->appended_to && !n->asked_again;
     n->asked_again = false;
     n->kept_until_ms = keep ? loop_now_ms(m->loop) + (int64_t)(ENTRY_VALID_S * 1000) : 0;
     if (!keep)

@@ -64,7 +64,7 @@ static uint64_t node_ino(const struct mount *m, const struct node *n)
 {
     if (n->kind == NODE_ROOT)
         return FUSE_ROOT_ID;
-    return hash_path(m, n->path, n->kind == NODE_PARTITION ? pfile_ino_text(n->pfile) : 0);
+    return hash_path(m, n->path, n->kind == NODE_PARTITION ? lens_ino_text(n->lens) : 0);
 }
 
 uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *name, const struct topic *topic,
@@ -72,8 +72,11 @@ uint64_t node_ino_of(struct mount *m, const struct node *parent, const char *nam
 {
     CLEANUP(freep) char *path = path_of(parent, name, topic);
     bool plain = partition >= 0 && parent->kind == NODE_TOPIC && node_kind_of_partition(&parent->view) == NODE_PARTITION;
-    const struct pfile *f = plain ? pfile_find(m, parent->topic, partition) : NULL;
-    return hash_path(m, path, f == NULL ? 0 : pfile_ino_text(f));
+    struct pfile *f = plain ? pfile_find(m, parent->topic, partition) : NULL;
+    struct lens *l = f == NULL ? NULL : lens_get(f, &parent->view);
+    uint64_t ino = hash_path(m, path, l == NULL ? 0 : lens_ino_text(l));
+    lens_unref(l);
+    return ino;
 }
 
 static struct node *node_by_path(struct mount *m, const char *path)
@@ -124,6 +127,7 @@ static void node_free(struct mount *m, struct node *n)
     HASH_DELETE(by_id, m->nodes->by_id, n);
     node_lose_path(m, n);
     ptext_unref(n->ptext);
+    lens_unref(n->lens);
     pfile_unref(n->pfile);
     if (ops != NULL && ops->freed != NULL)
         ops->freed(n);
@@ -157,7 +161,7 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
 {
     CLEANUP(freep) char *path = path_of(parent, name, topic);
     struct node *n = node_by_path(m, path);
-    if (n != NULL && (n->ptext == NULL || node_text(n) == ptext_now(n->pfile)))
+    if (n != NULL && (n->ptext == NULL || node_text(n) == ptext_now(n->lens)))
         return node_ref(n);
     if (n != NULL)
         node_lose_path(m, n);
@@ -168,8 +172,10 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
     if (kind == NODE_PARTITION || kind == NODE_STREAM || kind == NODE_POSITION ||
         (kind == NODE_READER && partition >= 0))
         n->pfile = pfile_get(m, n->topic, partition);
+    if (kind == NODE_PARTITION || kind == NODE_STREAM)
+        n->lens = lens_get(n->pfile, view);
     if (kind == NODE_PARTITION)
-        n->ptext = ptext_ref(ptext_now(n->pfile));
+        n->ptext = ptext_ref(ptext_now(n->lens));
     const struct file_ops *ops = file_ops_of(m, n);
     if (ops != NULL && ops->made != NULL)
         ops->made(m, n);
@@ -190,7 +196,7 @@ bool node_lingers(const struct mount *m, const struct node *n)
 
 struct ptext *node_text(struct node *n)
 {
-    struct ptext *now = ptext_now(n->pfile);
+    struct ptext *now = ptext_now(n->lens);
     if (!n->ptext->based && n->ptext != now) {
         ptext_ref(now);
         ptext_unref(n->ptext);
@@ -217,7 +223,7 @@ void node_looked_up(struct node *n)
     bool first = n->nlookup++ == 0;
     if (first)
         node_ref(n);
-    if (n->kind != NODE_PARTITION)
+    if (n->kind != NODE_PARTITION || !lens_is_plain(n->lens))
         return;
     if (first)
         TAILQ_INSERT_TAIL(&n->pfile->known_nodes, &n->known, link);
@@ -232,7 +238,7 @@ void node_forget(struct mount *m, struct node *n, uint64_t times)
     n->nlookup -= times;
     if (n->nlookup > 0 || times == 0)
         return;
-    if (n->kind == NODE_PARTITION) {
+    if (n->kind == NODE_PARTITION && lens_is_plain(n->lens)) {
         TAILQ_REMOVE(&n->pfile->known_nodes, &n->known, link);
         if (TAILQ_EMPTY(&n->pfile->known_nodes))
             watch_kernel_knows(m->watch, n->pfile, false);

@@ -51,7 +51,8 @@ struct node {
     struct view view;
     int32_t partition;   /* -1: not a partition */
     struct pfile *pfile; /* owned reference; what is about a partition */
-    struct ptext *ptext; /* owned reference; how a partition's own node reads it */
+    struct lens *lens;   /* owned reference; how its view shows the partition: of files that read it by position or follow it */
+    struct ptext *ptext; /* owned reference; by which a file that reads by position does so */
     struct page *page;   /* owned; of kinds that are pages (page.h) */
     UT_hash_handle by_id, by_path;
     bool has_path; /* in by_path: look-ups come here */

@@ -117,7 +117,8 @@ bool view_enter(const struct view *v, const char *name, struct view *ret)
 
 bool view_is_built(const struct view *v)
 {
-    return (v->parts & ~(unsigned)(VIEW_FOLLOW | VIEW_AS | VIEW_AS_OPEN)) == 0;
+    bool group = (v->parts & (VIEW_AS | VIEW_AS_OPEN)) != 0;
+    return !group || (v->parts & VIEW_RANGE) == 0;
 }
 
 /* ---- which records ---- */

@@ -68,6 +68,9 @@ SYSTEM_TESTS += \
     %D%/176-time-outs-do-not-add-up.t \
     %D%/177-times-tell-of-changes.t \
     %D%/187-figures-while-records-are-deleted.t \
+    %D%/188-views.t \
+    %D%/189-appending-to-views.t \
+    %D%/190-views-of-a-log-that-moves.t \
     %D%/178-records-that-come-late.t \
     %D%/179-non-blocking-writers.t \
     %D%/152-a-group-reads-a-topic-made-anew.t \

@@ -4,15 +4,20 @@ UNIT_TESTS += %D%/text/test_lines
 %C%_text_test_lines_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_text_test_lines_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/text/test_map
+%C%_text_test_map_SOURCES = %D%/text/test_map.c
+%C%_text_test_map_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_text_test_map_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/text/test_text
 %C%_text_test_text_SOURCES = %D%/text/test_text.c
 %C%_text_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
-%C%_text_test_text_LDADD = fuse/libklogfs.a $(LIBS_RECORD) $(CMOCKA_LIBS)
+%C%_text_test_text_LDADD = fuse/libklogfs.a $(LIBS_VIEW) $(CMOCKA_LIBS)
 
 UNIT_TESTS += %D%/base/test_options
 %C%_base_test_options_SOURCES = %D%/base/test_options.c
 %C%_base_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
-%C%_base_test_options_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
+%C%_base_test_options_LDADD = fuse/libklogfs.a $(LIBS_VIEW) $(CMOCKA_LIBS)
 
 if HAVE_FUSE
 UNIT_TESTS += %D%/base/test_missed
@@ -38,5 +43,5 @@ UNIT_TESTS += %D%/partition/test_ptext
 UNIT_TESTS += %D%/partition/test_stat_call
 %C%_partition_test_stat_call_SOURCES = %D%/partition/test_stat_call.c
 %C%_partition_test_stat_call_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
-%C%_partition_test_stat_call_LDADD = fuse/libklogfs.a lib/wire/libwire.a $(LIBS_BASE) $(CMOCKA_LIBS)
+%C%_partition_test_stat_call_LDADD = fuse/libklogfs.a lib/wire/libwire.a $(LIBS_VIEW) $(CMOCKA_LIBS)
 endif

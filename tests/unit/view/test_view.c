@@ -110,15 +110,20 @@ static void inside_as_every_legal_name_is_a_group(void **state)
     assert_true(view_enter(&v, "json", &v));
 }
 
-static void only_the_follow_view_is_built(void **state)
+static void all_is_built_but_a_range_of_a_group(void **state)
 {
     (void)state;
     const struct view plain = { 0 };
     struct view v;
     assert_true(view_is_built(&plain));
     assert_true(view_enter(&plain, "follow", &v));
-    assert_true(view_is_built(&v));
     assert_true(view_enter(&v, "json", &v));
+    assert_true(view_is_built(&v));
+    assert_true(view_enter(&v, "as", &v));
+    assert_true(view_is_built(&v));
+    assert_true(view_enter(&v, "g", &v));
+    assert_true(view_is_built(&v));
+    assert_true(view_enter(&v, "-5", &v));
     assert_false(view_is_built(&v));
 }
 
@@ -240,7 +245,7 @@ int main(void)
         cmocka_unit_test(what_is_not_a_range_is_refused),
         cmocka_unit_test(views_nest_in_any_order_each_at_most_once),
         cmocka_unit_test(inside_as_every_legal_name_is_a_group),
-        cmocka_unit_test(only_the_follow_view_is_built),
+        cmocka_unit_test(all_is_built_but_a_range_of_a_group),
         cmocka_unit_test(a_range_is_offsets_once_the_ends_are_known),
         cmocka_unit_test(a_time_that_no_record_has_reached_begins_at_the_end),
         cmocka_unit_test(a_path_is_a_topic_its_views_and_what_they_hold),

@@ -19,7 +19,9 @@ static int setup(void **state)
 
     text_cache_init(&x->m.texts, TEXT_CACHE_MAX);
     x->f = (struct pfile){ .mount = &x->m, .ends_known = true, .ends = { .start_text = 100, .end_text = 500 } };
+    x->f.plain.file = &x->f;
     LIST_INIT(&x->f.texts);
+    LIST_INIT(&x->f.lenses);
     *state = x;
     return 0;
 }
@@ -28,7 +30,7 @@ static int teardown(void **state)
 {
     struct fixture *x = *state;
 
-    ptext_unref(x->f.text);
+    ptext_unref(x->f.plain.text);
     assert_true(LIST_EMPTY(&x->f.texts));
     text_cache_done(&x->m.texts);
     free(x);
@@ -43,14 +45,14 @@ static struct text_place place_at(int64_t at, int64_t offset)
 static void a_base_that_is_held_stays_and_others_are_led_to_a_new_text(void **state)
 {
     struct fixture *x = *state;
-    struct ptext *t = ptext_ref(ptext_now(&x->f));
+    struct ptext *t = ptext_ref(ptext_now(&x->f.plain));
 
     ptext_opened(t);
     assert_int_equal(ptext_base(t), 100);
     x->f.ends.start_text = 200; /* retention */
     assert_int_equal(ptext_base(t), 100);
     assert_int_equal(ptext_size(t), 400);
-    struct ptext *now = ptext_now(&x->f);
+    struct ptext *now = ptext_now(&x->f.plain);
     assert_ptr_not_equal(now, t);
     assert_int_equal(ptext_base(now), 200);
     assert_int_equal(ptext_size(now), 300);
@@ -61,11 +63,11 @@ static void a_base_that_is_held_stays_and_others_are_led_to_a_new_text(void **st
 static void a_text_that_nobody_holds_begins_where_the_log_does(void **state)
 {
     struct fixture *x = *state;
-    struct ptext *t = ptext_now(&x->f);
+    struct ptext *t = ptext_now(&x->f.plain);
 
     assert_int_equal(ptext_base(t), 100);
     x->f.ends.start_text = 200;
-    assert_ptr_equal(ptext_now(&x->f), t);
+    assert_ptr_equal(ptext_now(&x->f.plain), t);
     assert_int_equal(ptext_base(t), 200);
 }
 
@@ -77,8 +79,8 @@ static void places_move_when_positions_do(void **state)
     p.jumps = calloc(1, sizeof *p.jumps);
     p.jumps[0] = (struct text_jump){ 0, 10, 150 };
     p.n_jumps = 1;
-    place_lead(&p, ptext_now(&x->f));
-    place_lead(&unbegun, ptext_now(&x->f));
+    place_lead(&p, ptext_now(&x->f.plain));
+    place_lead(&unbegun, ptext_now(&x->f.plain));
     ptexts_shift(&x->f, 40);
     assert_int_equal(p.at, 340);
     assert_int_equal(p.edge.at, 340);
@@ -96,8 +98,8 @@ static void who_had_read_beyond_a_lost_tail_goes_on_where_it_began(void **state)
     struct fixture *x = *state;
     struct text_place before = place_at(200, 3), behind = place_at(450, 9);
 
-    place_lead(&before, ptext_now(&x->f));
-    place_lead(&behind, ptext_now(&x->f));
+    place_lead(&before, ptext_now(&x->f.plain));
+    place_lead(&behind, ptext_now(&x->f.plain));
     ptexts_lost(&x->f, 400, 8);
     assert_int_equal(before.at, 200);
     assert_int_equal(before.edge.offset, 3);
@@ -111,7 +113,7 @@ static void who_had_read_beyond_a_lost_tail_goes_on_where_it_began(void **state)
 static void an_open_file_keeps_its_positions_when_the_tail_is_lost(void **state)
 {
     struct fixture *x = *state;
-    struct ptext *t = ptext_ref(ptext_now(&x->f));
+    struct ptext *t = ptext_ref(ptext_now(&x->f.plain));
 
     ptext_opened(t);
     assert_int_equal(ptext_size(t), 400);
@@ -130,13 +132,13 @@ static void a_place_keeps_its_text_until_it_is_led_to_another(void **state)
 {
     struct fixture *x = *state;
     struct text_place p = place_at(300, 7);
-    struct ptext *first = ptext_now(&x->f);
+    struct ptext *first = ptext_now(&x->f.plain);
 
     place_lead(&p, first);
     place_lead(&p, first);
     assert_int_equal(first->refs, 2);
     ptexts_moved(&x->f, 500);
-    struct ptext *second = ptext_now(&x->f);
+    struct ptext *second = ptext_now(&x->f.plain);
     assert_ptr_not_equal(second, first);
     assert_ptr_equal(p.text, first);
     assert_false(ptext_is_sure(first, 499));

@@ -5,6 +5,8 @@
 #include "fuse/text/text.h"
 #include "lib/record/build.h"
 
+static const struct text_form plain = { LINE_PLAIN, 0, INT64_MIN, INT64_MAX };
+
 struct fixture {
     struct text_cache cache;
     struct chunk_list list;
@@ -71,7 +73,7 @@ static void a_record_is_its_value_and_a_newline(void **state)
     setup(&x, 1 << 20);
     add_batch(&x, 5, "one  three -", CODEC_NONE, 0);
     add_batch(&x, 9, "nine ten", CODEC_LZ4, 0);
-    assert_int_equal(text_render(&x.cache.iter, all(&x), 5, INT64_MAX, &out, &next), 0);
+    assert_int_equal(text_render(&x.cache.iter, &plain, all(&x), 5, INT64_MAX, &out, &next), 0);
     assert_string_equal(bytebuf_cstr(&out), "one\n\nthree\n\nnine\nten\n");
     assert_int_equal(next, 11);
     bytebuf_done(&out);
@@ -88,7 +90,7 @@ static void only_the_wanted_records_are_rendered(void **state)
     add_batch(&x, 0, "a b c", CODEC_NONE, 0);
     add_batch(&x, 3, "marker", CODEC_NONE, BATCH_ATTR_CONTROL | BATCH_ATTR_TRANSACTIONAL);
     add_batch(&x, 4, "e f", CODEC_NONE, 0);
-    assert_int_equal(text_render(&x.cache.iter, all(&x), 1, 5, &out, &next), 0);
+    assert_int_equal(text_render(&x.cache.iter, &plain, all(&x), 1, 5, &out, &next), 0);
     assert_string_equal(bytebuf_cstr(&out), "b\nc\ne\n");
     assert_int_equal(next, 5);
     bytebuf_done(&out);
@@ -107,7 +109,7 @@ static void a_part_of_a_batch_at_the_end_is_left_out(void **state)
     add_batch(&x, 1, "b", CODEC_NONE, 0);
     for (size_t cut = whole; cut < x.batches.n; cut++) {
         out.n = 0;
-        assert_int_equal(text_render(&x.cache.iter, slice_of(x.batches.p, cut), 0, INT64_MAX, &out, &next),
+        assert_int_equal(text_render(&x.cache.iter, &plain, slice_of(x.batches.p, cut), 0, INT64_MAX, &out, &next),
                          0);
         assert_string_equal(bytebuf_cstr(&out), "a\n");
         assert_int_equal(next, 1);
@@ -125,13 +127,13 @@ static void damage_is_told_and_what_came_before_is_kept(void **state)
     add_batch(&x, 0, "good", CODEC_NONE, 0);
     add_batch(&x, 1, "bad", CODEC_NONE, 0);
     x.batches.p[x.batches.n - 3] ^= 1;
-    assert_int_equal(chunk_add(&x.cache, &x.list, 100, 0, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 100, 0, INT64_MAX, all(&x), &next), 0);
     assert_int_equal(next, 1);
     assert_text(&x, 100, 50, "good\n");
     struct batch_header h;
     batch_header_read(x.batches.p, &h);
     struct slice rest = slice_of(x.batches.p + batch_size(&h), x.batches.n - (size_t)batch_size(&h));
-    assert_int_equal(chunk_add(&x.cache, &x.list, 105, 1, INT64_MAX, rest, &next), -EBADMSG);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 105, 1, INT64_MAX, rest, &next), -EBADMSG);
     assert_text(&x, 100, 50, "good\n");
     done(&x);
 }
@@ -143,10 +145,10 @@ static void chunks_side_by_side_are_read_as_one_text(void **state)
     int64_t next;
     setup(&x, 1 << 20);
     add_batch(&x, 2, "cc dd", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 6, 2, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 6, 2, INT64_MAX, all(&x), &next), 0);
     x.batches.n = 0;
     add_batch(&x, 0, "aa bb", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 0, 0, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 0, 0, INT64_MAX, all(&x), &next), 0);
     assert_text(&x, 0, 100, "aa\nbb\ncc\ndd\n");
     assert_text(&x, 4, 5, "b\ncc\n");
     assert_text(&x, 12, 5, "");
@@ -164,10 +166,10 @@ static void a_short_chunk_grows_by_what_follows(void **state)
     int64_t next;
     setup(&x, 1 << 20);
     add_batch(&x, 0, "a", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 0, 0, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 0, 0, INT64_MAX, all(&x), &next), 0);
     x.batches.n = 0;
     add_batch(&x, 1, "b", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 2, 1, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 2, 1, INT64_MAX, all(&x), &next), 0);
     struct chunk *only = TAILQ_FIRST(&x.list.chunks);
     assert_null(TAILQ_NEXT(only, link));
     assert_int_equal(only->next_offset, 2);
@@ -182,10 +184,10 @@ static void bytes_that_are_there_are_not_kept_twice(void **state)
     int64_t next;
     setup(&x, 1 << 20);
     add_batch(&x, 2, "c d", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 4, 2, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 4, 2, INT64_MAX, all(&x), &next), 0);
     x.batches.n = 0;
     add_batch(&x, 0, "a b c d", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 0, 0, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 0, 0, INT64_MAX, all(&x), &next), 0);
     assert_int_equal(next, 2);
     assert_text(&x, 0, 100, "a\nb\nc\nd\n");
     done(&x);
@@ -198,7 +200,7 @@ static void nothing_to_keep_tells_how_far_to_go_on(void **state)
     int64_t next;
     setup(&x, 1 << 20);
     add_batch(&x, 7, "marker", CODEC_NONE, BATCH_ATTR_CONTROL | BATCH_ATTR_TRANSACTIONAL);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 50, 7, INT64_MAX, all(&x), &next), 1);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 50, 7, INT64_MAX, all(&x), &next), 1);
     assert_int_equal(next, 8);
     assert_true(TAILQ_EMPTY(&x.list.chunks));
     done(&x);
@@ -212,12 +214,12 @@ static void text_that_is_on_its_way_out_stays(void **state)
     int64_t next;
     setup(&x, 1 << 20);
     add_batch(&x, 0, "a", CODEC_NONE, 0);
-    assert_int_equal(chunk_add(&x.cache, &x.list, 0, 0, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 0, 0, INT64_MAX, all(&x), &next), 0);
     assert_int_equal(chunk_gather(&x.cache, &x.list, 0, 2, &span), 2);
     text_span_ref(&span);
     x.batches.n = 0;
     add_batch(&x, 1, "b", CODEC_NONE, 0); /* goes into a chunk of its own: the first must not move */
-    assert_int_equal(chunk_add(&x.cache, &x.list, 2, 1, INT64_MAX, all(&x), &next), 0);
+    assert_int_equal(chunk_add(&x.cache, &x.list, &plain, 2, 1, INT64_MAX, all(&x), &next), 0);
     assert_text(&x, 0, 4, "a\nb\n");
     chunk_list_clear(&x.cache, &x.list);
     assert_int_equal(x.cache.bytes, 0);
@@ -235,7 +237,7 @@ static void the_least_recently_used_chunk_goes_first(void **state)
     for (int i = 0; i < 3; i++) { /* apart from each other, so that they do not grow together */
         x.batches.n = 0;
         add_batch(&x, i * 10, "12345678901234567890", CODEC_NONE, 0);
-        assert_int_equal(chunk_add(&x.cache, &x.list, i * 1000, i * 10, INT64_MAX, all(&x), &next), 0);
+        assert_int_equal(chunk_add(&x.cache, &x.list, &plain, i * 1000, i * 10, INT64_MAX, all(&x), &next), 0);
         if (i == 1)
             assert_non_null(chunk_find(&x.cache, &x.list, 0));
     }
@@ -255,7 +257,7 @@ static void what_was_read_through_goes_before_what_is_older(void **state)
     for (int i = 0; i < 3; i++) {
         x.batches.n = 0;
         add_batch(&x, i * 10, "12345678901234567890", CODEC_NONE, 0);
-        assert_int_equal(chunk_add(&x.cache, &x.list, i * 1000, i * 10, INT64_MAX, all(&x), &next), 0);
+        assert_int_equal(chunk_add(&x.cache, &x.list, &plain, i * 1000, i * 10, INT64_MAX, all(&x), &next), 0);
         if (i == 1)
             chunk_pass(&x.cache, &x.list, 1000, 21);
     }
