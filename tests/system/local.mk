@@ -1,6 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Real processes behind a real mount. 0xx start and stop, 1xx the mount, 2xx shell tools and clients, 3xx the broker, 4xx klog, the tool.
+# The ones that take longest come first, so that none is left to run alone.
 SYSTEM_TESTS += \
+    %D%/116-big-directories.t \
+    %D%/120-crawlers-are-harmless.t \
+    %D%/143-killed-readers-skip-nothing.t \
+    %D%/149-two-mounts-share-a-group.t \
+    %D%/161-topic-made-anew.t \
+    %D%/308-absurd-counts.t \
+    %D%/317-tiny-segments.t \
+    %D%/341-group-rebalances.t \
+    %D%/361-memory-of-many-clients.t \
+    %D%/370-corruptions.t \
+    %D%/380-data-of-earlier-versions.t \
+    %D%/407-klog-run.t \
+    %D%/408-klog-run-shares.t \
     %D%/001-start-and-stop.t \
     %D%/002-what-the-readme-shows.t \
     %D%/101-lines-stay-whole.t \
@@ -18,11 +32,9 @@ SYSTEM_TESTS += \
     %D%/113-unmount-keeps-what-was-confirmed.t \
     %D%/114-busy-unmount.t \
     %D%/115-seek-and-holes.t \
-    %D%/116-big-directories.t \
     %D%/117-touch-copy-lock.t \
     %D%/118-odd-names.t \
     %D%/119-df-du-find.t \
-    %D%/120-crawlers-are-harmless.t \
     %D%/121-permissions.t \
     %D%/122-ways-to-open-for-append.t \
     %D%/123-removing-what-is-in-use.t \
@@ -44,17 +56,14 @@ SYSTEM_TESTS += \
     %D%/140-group-offset-files.t \
     %D%/141-group-with-members.t \
     %D%/142-reading-as-a-group.t \
-    %D%/143-killed-readers-skip-nothing.t \
     %D%/144-following-as-a-group.t \
     %D%/145-sharing-as-a-group.t \
     %D%/146-compaction-under-a-reader.t \
     %D%/147-polling-as-a-group.t \
     %D%/148-members-of-other-kinds.t \
-    %D%/149-two-mounts-share-a-group.t \
     %D%/150-large-reads-interrupted.t \
     %D%/151-groups-at-the-end-of-the-mount.t \
     %D%/160-removed-head.t \
-    %D%/161-topic-made-anew.t \
     %D%/162-inode-and-position.t \
     %D%/163-lost-tail.t \
     %D%/164-watchers-of-an-older-file.t \
@@ -96,14 +105,12 @@ SYSTEM_TESTS += \
     %D%/305-disk-full.t \
     %D%/306-damaged-checkpoints.t \
     %D%/307-strangers-on-the-port.t \
-    %D%/308-absurd-counts.t \
     %D%/309-replies-in-order.t \
     %D%/310-acks.t \
     %D%/311-metadata-null-and-empty.t \
     %D%/312-api-versions.t \
     %D%/315-retention-of-old-timestamps.t \
     %D%/316-timestamps.t \
-    %D%/317-tiny-segments.t \
     %D%/318-few-descriptors.t \
     %D%/319-odd-requests.t \
     %D%/320-idempotent-producers.t \
@@ -118,7 +125,6 @@ SYSTEM_TESTS += \
     %D%/331-compaction.t \
     %D%/332-cleaning-awkward-segments.t \
     %D%/340-consumer-groups.t \
-    %D%/341-group-rebalances.t \
     %D%/342-committed-positions.t \
     %D%/343-fetch-sessions.t \
     %D%/355-positions-of-a-topic-that-is-gone.t \
@@ -126,12 +132,9 @@ SYSTEM_TESTS += \
     %D%/357-a-topic-of-positions-that-was-not-kept.t \
     %D%/358-positions-expire.t \
     %D%/360-answers-have-a-limit.t \
-    %D%/361-memory-of-many-clients.t \
     %D%/362-clients-that-do-not-read.t \
     %D%/363-descriptors-run-out.t \
     %D%/364-memory-runs-out.t \
-    %D%/370-corruptions.t \
-    %D%/380-data-of-earlier-versions.t \
     %D%/350-the-longest-names.t \
     %D%/351-group-records-of-others.t \
     %D%/352-damage-in-positions.t \
@@ -140,7 +143,8 @@ SYSTEM_TESTS += \
     %D%/390-idle-consumer-over-removed-records.t \
     %D%/391-administration-as-kafka-tells-it.t \
     %D%/392-topic-settings-of-kafka.t \
-    %D%/393-settings-that-change-while-klogd-runs.t %D%/394-partitions-page-by-page.t \
+    %D%/393-settings-that-change-while-klogd-runs.t \
+    %D%/394-partitions-page-by-page.t \
     %D%/381-identity-and-guests.t \
     %D%/382-registers-lost-or-old.t \
     %D%/383-cleaning-of-a-topic-made-anew.t \
@@ -151,8 +155,6 @@ SYSTEM_TESTS += \
     %D%/404-klog-dump-and-verify.t \
     %D%/405-klog-completion.t \
     %D%/406-klog-groups.t \
-    %D%/407-klog-run.t \
-    %D%/408-klog-run-shares.t \
     %D%/410-klog-run-and-a-topic-made-anew.t \
     %D%/411-times-without-a-zone.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data

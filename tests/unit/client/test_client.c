@@ -442,6 +442,60 @@ static void a_broker_that_never_answers_loses_its_connection(void **state)
     assert_int_equal(f->fc.requests[API_LIST_OFFSETS], 2);
 }
 
+/* As one whose machine has lost its power, or that stands still: nothing says that the connection is dead. */
+static void a_silent_leader_that_is_in_the_cluster_no_more_is_left(void **state)
+{
+    struct fixture *f = *state;
+    client_free(f->c);
+    client_start(f, 600000);
+    fake_script(&f->fc, API_LIST_OFFSETS, FAKE_DEAF, 0);
+    struct told w;
+    told_init(f, &w, TARGET_LEADER);
+    w.call.deadline_ms = loop_now_ms(f->lp) + 600000;
+    client_call(f->c, &w.call);
+    run_until_requests(f, API_LIST_OFFSETS, 1);
+    f->fc.brokers[1].left = true;
+    f->fc.topics[0].leaders[1] = 3;
+    run_until_told(f, &w);
+    assert_int_equal(w.rc, 0);
+    assert_int_equal(f->fc.requests[API_LIST_OFFSETS], 2);
+    assert_int_equal(client_topic(f->c, "t")->partitions[1].leader, 3);
+}
+
+static void a_silent_leader_that_is_in_the_cluster_is_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    fake_script(&f->fc, API_LIST_OFFSETS, FAKE_HOLD, 0);
+    struct told w;
+    told_init(f, &w, TARGET_LEADER);
+    client_call(f->c, &w.call);
+    run_until_requests(f, API_LIST_OFFSETS, 1);
+    run_until_requests(f, API_METADATA, f->fc.requests[API_METADATA] + 1); /* others are asked about it */
+    assert_int_equal(w.n, 0);
+    int accepted = f->fc.brokers[1].n_accepted;
+    fake_release(&f->fc);
+    run_until_told(f, &w);
+    assert_int_equal(w.rc, 0);
+    assert_int_equal(f->fc.requests[API_LIST_OFFSETS], 1);
+    assert_int_equal(f->fc.brokers[1].n_accepted, accepted);
+}
+
+static void what_any_broker_can_answer_is_not_left_to_a_silent_one(void **state)
+{
+    struct fixture *f = *state;
+    client_free(f->c);
+    client_start(f, 600000);
+    fake_script(&f->fc, API_LIST_OFFSETS, FAKE_DEAF, 0);
+    struct told w;
+    told_init(f, &w, TARGET_ANY);
+    w.call.deadline_ms = loop_now_ms(f->lp) + 600000;
+    client_call(f->c, &w.call);
+    run_until_told(f, &w);
+    assert_int_equal(w.rc, 0);
+    assert_int_equal(f->fc.requests[API_LIST_OFFSETS], 2);
+    assert_true(client_call_was_sent(&w.call));
+}
+
 /* ---- cancel and deadline ---- */
 static void a_cancelled_call_is_not_told(void **state)
 {
@@ -741,6 +795,9 @@ int main(void)
         T(a_once_call_whose_connection_broke_is_not),
         T(a_once_call_waits_for_a_broker_that_is_down),
         T(a_broker_that_never_answers_loses_its_connection),
+        T(a_silent_leader_that_is_in_the_cluster_no_more_is_left),
+        T(a_silent_leader_that_is_in_the_cluster_is_waited_for),
+        T(what_any_broker_can_answer_is_not_left_to_a_silent_one),
         T(a_cancelled_call_is_not_told),
         T(an_answer_after_the_deadline_is_dropped),
         T(the_end_of_the_client_ends_its_calls),

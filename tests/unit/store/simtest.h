@@ -66,7 +66,7 @@ static inline void each_seed(struct fixture *f, uint64_t n, void (*run)(struct f
     const char *from = getenv("SEED"), *many = getenv("SEEDS");
     uint64_t first = from == NULL ? 0 : strtoull(from, NULL, 10);
 
-    n = many != NULL ? strtoull(many, NULL, 10) : from != NULL ? 1 : n;
+    n = many != NULL ? strtoull(many, NULL, 10) : from != NULL ? 1 : n / (uint64_t)test_step();
     for (uint64_t seed = first; seed < first + n; seed++) {
         f->seed = (int64_t)seed;
         run(f, seed);

@@ -245,7 +245,7 @@ static int64_t sweep(struct fixture *f, int how, int64_t stride)
     bool hit = true;
     int64_t at;
 
-    for (at = 0; hit; at += stride) {
+    for (at = 0; hit; at += stride * test_step()) {
         struct simdisk *d = disk_new(f, (uint64_t)(at * 100 + how));
         before(f, &g);
         disturb(d, how, at);

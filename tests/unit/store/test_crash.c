@@ -264,7 +264,7 @@ static void sweep(struct fixture *f, int how)
     bool hit = true;
 
     small_segments(f);
-    for (int64_t at = 0; hit; at++) {
+    for (int64_t at = 0; hit; at += test_step()) {
         struct simdisk *d = disk_new(f, (uint64_t)at * 100 + (uint64_t)how);
         CLEANUP(freep) struct promise *p = xcalloc(1, sizeof *p);
         simdisk_stop_in(d, at);
@@ -402,7 +402,7 @@ static void sweep_errors(struct fixture *f, bool killed)
     bool hit = true;
 
     small_segments(f);
-    for (int64_t at = 0; hit; at++) {
+    for (int64_t at = 0; hit; at += test_step()) {
         const struct simdisk_fault fault = { .ops = DISK_CHANGES, .at = at, .n = 1, .eno = EIO, .part = at % 2 };
         struct simdisk *d = disk_new(f, (uint64_t)at);
         CLEANUP(freep) struct promise *p = xcalloc(1, sizeof *p);

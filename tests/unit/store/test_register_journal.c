@@ -160,7 +160,7 @@ static void sweep(struct fixture *f, const struct simdisk_fault *fault, int how,
     int64_t at;
 
     log_set_level(LOG_LEVEL_ERROR);
-    for (at = 0; hit; at++) {
+    for (at = 0; hit; at += test_step()) {
         struct simdisk *d = disk_new(f, (uint64_t)(at * 100 + how));
         struct promise p = { 0 };
         if (fault != NULL) {
