@@ -46,6 +46,15 @@ static struct client_call *call_detach(struct client_call_state *s)
     return call;
 }
 
+/* Its answer, should one come after all, is nobody's. */
+void call_ask_elsewhere(struct client_call_state *s)
+{
+    struct client *c = s->c;
+    struct client_call *call = call_detach(s);
+    client_call(c, call);
+    call->was_sent = true;
+}
+
 static void call_on_deadline(struct timer *t)
 {
     struct client_call_state *s = container_of(t, struct client_call_state, deadline);
@@ -138,6 +147,14 @@ static void call_doubt(struct client_call_state *s)
     }
 }
 
+/* The first time at once: that the leader or the coordinator is another is known as soon as somebody is asked. */
+static int64_t call_retry_ms(struct client_call_state *s)
+{
+    bool moved = s->call->target == TARGET_LEADER || s->call->target == TARGET_COORDINATOR;
+    int attempts = s->attempts++;
+    return loop_now_ms(s->c->loop) + (moved && attempts == 0 ? 0 : client_backoff_ms(s->c, attempts));
+}
+
 void call_lost(struct client_call_state *s)
 {
     if (s->call == NULL) {
@@ -146,7 +163,7 @@ void call_lost(struct client_call_state *s)
         call_end_later(s, -EPIPE);
     } else {
         call_doubt(s);
-        call_retry(s, loop_now_ms(s->c->loop) + client_backoff_ms(s->c, s->attempts++));
+        call_retry(s, call_retry_ms(s));
     }
 }
 
@@ -160,7 +177,7 @@ static void call_judge(struct client_call_state *s, struct rcbuf *frame, const v
         call_doubt(s);
     if (retriable && !call->once) {
         s->last_err = err;
-        call_retry(s, loop_now_ms(s->c->loop) + client_backoff_ms(s->c, s->attempts++));
+        call_retry(s, call_retry_ms(s));
         return;
     }
     int16_t version = s->version;

@@ -83,7 +83,7 @@ static struct broker *broker_at(struct client *c, struct kstr host, int32_t port
     return NULL;
 }
 
-static void broker_disconnect(struct broker *b, const char *why)
+void broker_disconnect(struct broker *b, const char *why)
 {
     if (b->main.state != LINK_IDLE)
         link_fail(&b->main, why);
@@ -150,30 +150,40 @@ static bool broker_is_ready(const struct broker *b)
     return b->main.state == LINK_READY;
 }
 
-/* A ready broker, else one on its way, else one that may be tried now; NULL: all have failed just now. */
+/* One that may be tried now; from `first` on, so that each has its turn. */
+static struct broker *route_untried(struct client *c, struct broker *first)
+{
+    int64_t now = loop_now_ms(c->loop);
+    struct broker *b = first;
+    do {
+        if (b->main.state == LINK_IDLE && b->retry_at_ms <= now)
+            return b;
+        b = TAILQ_NEXT(b, entry) != NULL ? TAILQ_NEXT(b, entry) : TAILQ_FIRST(&c->brokers);
+    } while (b != first);
+    return NULL;
+}
+
+/* A ready broker, else one on its way, else one that may be tried now, else one that is ready and silent; NULL: all have failed
+ * just now. */
 static struct broker *route_any(struct client *c)
 {
     if (c->any == NULL)
         c->any = TAILQ_FIRST(&c->brokers);
-    if (broker_is_ready(c->any))
+    if (broker_is_ready(c->any) && !c->any->silent)
         return c->any;
-    struct broker *b, *coming = NULL;
+    struct broker *b, *coming = NULL, *silent = NULL;
     TAILQ_FOREACH (b, &c->brokers, entry) {
-        if (broker_is_ready(b))
+        if (broker_is_ready(b) && !b->silent)
             return b;
-        if (b->main.state != LINK_IDLE)
+        if (broker_is_ready(b))
+            silent = b;
+        else if (b->main.state != LINK_IDLE)
             coming = b;
     }
     if (coming != NULL)
         return coming;
-    int64_t now = loop_now_ms(c->loop);
-    b = c->any;
-    do {
-        if (b->retry_at_ms <= now)
-            return b;
-        b = TAILQ_NEXT(b, entry) != NULL ? TAILQ_NEXT(b, entry) : TAILQ_FIRST(&c->brokers);
-    } while (b != c->any);
-    return NULL;
+    b = route_untried(c, c->any);
+    return b != NULL ? b : silent;
 }
 
 static int64_t first_retry_ms(struct client *c)

@@ -71,6 +71,7 @@ struct link {
     int16_t versions_version; /* of the ApiVersions request that is out */
     struct call_list queued, sent;
     struct timer timer; /* for the steps to READY, then for the oldest request in flight */
+    int64_t heard_ms;
 };
 
 void link_init(struct link *l, struct broker *b, bool parks);
@@ -89,7 +90,8 @@ struct broker {
     int32_t id; /* -1: a bootstrap address that no metadata has named yet */
     char *host;
     int32_t port;
-    bool known; /* in the last metadata */
+    bool known;  /* in the last metadata */
+    bool silent; /* a request is out, and nothing has come for a while: others are asked whether it is there */
     struct link main;
     TAILQ_HEAD(, link) polls;
     int n_polls;
@@ -103,6 +105,7 @@ struct broker {
 const struct api_range *broker_api(const struct broker *b, int16_t key);
 struct broker *broker_find(struct client *c, int32_t id);
 struct broker *broker_upsert(struct client *c, int32_t id, struct kstr host, int32_t port);
+void broker_disconnect(struct broker *b, const char *why);
 void broker_poll_is_free(struct broker *b, struct link *l);
 
 /* ---- the client ---- */
@@ -127,7 +130,7 @@ struct client {
     struct loop *loop;
     struct workers *workers;
     struct client_config cfg; /* strings are owned */
-    TAILQ_HEAD(, broker) brokers;
+    TAILQ_HEAD(broker_list, broker) brokers;
     struct broker *any; /* where TARGET_ANY looks first */
     const struct broker *told_apis;
     struct call_list routing, ending;
@@ -168,6 +171,7 @@ void call_end_later(struct client_call_state *s, int rc); /* from places where c
 void call_retry(struct client_call_state *s, int64_t at_ms);
 void call_answered(struct client_call_state *s, struct rcbuf *frame, struct slice body);
 void call_lost(struct client_call_state *s); /* its connection broke after it was sent */
+void call_ask_elsewhere(struct client_call_state *s); /* what was sent to a silent broker, of any broker */
 void client_end_ending(struct client *c);
 void client_route(struct client *c);
 

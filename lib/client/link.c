@@ -18,6 +18,7 @@
 
 enum {
     LINK_SETUP_MS = 3000,  /* resolve, connect and ApiVersions together */
+    LINK_SILENT_MS = 1000, /* a request has been out for so long without a word from the broker: is it in the cluster? */
     LINK_IDLE_MS = 540000, /* below the brokers' connections.max.idle.ms */
     API_VERSIONS_NEWEST = 3,
 };
@@ -64,6 +65,8 @@ static void link_disconnect(struct link *l)
         conn_close(l->conn);
     l->conn = NULL;
     l->n_addresses = l->next_address = 0;
+    if (l == &l->broker->main)
+        l->broker->silent = false;
 }
 
 void link_done(struct link *l)
@@ -121,6 +124,27 @@ void link_fail(struct link *l, const char *why)
     }
 }
 
+/* It may just be slow, so that the connection stays; but who looks for any broker goes to another, and what those say of the cluster
+ * decides. A broker that is alone is waited for. */
+static void link_doubt(struct link *l)
+{
+    struct client *c = l->c;
+    struct broker *b = l->broker;
+    if (TAILQ_FIRST(&c->brokers) == TAILQ_LAST(&c->brokers, broker_list))
+        return;
+    metadata_want_brokers(c);
+    client_stir(c);
+    if (b->silent)
+        return;
+    b->silent = true;
+    struct client_call_state *s, *next, *last = TAILQ_LAST(&l->sent, call_list);
+    for (s = TAILQ_FIRST(&l->sent); s != NULL; s = s == last ? NULL : next) {
+        next = TAILQ_NEXT(s, entry);
+        if (s->call != NULL && s->call->target == TARGET_ANY && !s->call->once)
+            call_ask_elsewhere(s);
+    }
+}
+
 /* The request at the head of the row has been out for too long, or the link is not ready in time. */
 static void link_on_timer(struct timer *t)
 {
@@ -129,9 +153,14 @@ static void link_on_timer(struct timer *t)
     if (l->state == LINK_READY && first == NULL)
         return;
     if (l->state == LINK_READY) {
-        int64_t due = first->sent_ms + l->c->cfg.request_timeout_ms;
-        if (due > loop_now_ms(l->c->loop)) {
-            timer_set(l->c->loop, t, due);
+        int64_t now = loop_now_ms(l->c->loop), due = first->sent_ms + l->c->cfg.request_timeout_ms;
+        int64_t silent = MAX(first->sent_ms, l->heard_ms) + LINK_SILENT_MS;
+        if (due > now && silent <= now) {
+            link_doubt(l);
+            silent = now + LINK_SILENT_MS;
+        }
+        if (due > now) {
+            timer_set(l->c->loop, t, MIN(due, silent));
             return;
         }
     }
@@ -213,7 +242,7 @@ static void link_send(struct link *l, struct client_call_state *s)
     }
     call_move(s, CALL_SENT, &l->sent);
     if (!l->parks && !timer_is_set(&l->timer))
-        timer_set(l->c->loop, &l->timer, s->sent_ms + l->c->cfg.request_timeout_ms);
+        timer_set(l->c->loop, &l->timer, s->sent_ms + MIN(l->c->cfg.request_timeout_ms, (int64_t)LINK_SILENT_MS));
 }
 
 static void link_on_ready(struct link *l)
@@ -307,7 +336,8 @@ static void link_on_answer(struct link *l, struct rcbuf *frame)
 static void link_heard(struct link *l)
 {
     const struct call_list *sent = &l->broker->main.sent;
-    l->c->heard_ms = loop_now_ms(l->c->loop);
+    l->c->heard_ms = l->heard_ms = loop_now_ms(l->c->loop);
+    l->broker->silent = false;
     l->c->missing_since_ms = TAILQ_EMPTY(sent) || (l == &l->broker->main && TAILQ_NEXT(TAILQ_FIRST(sent), entry) == NULL)
                                  ? 0
                                  : loop_now_ms(l->c->loop);

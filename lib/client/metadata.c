@@ -123,6 +123,10 @@ static void take_brokers(struct client *c, const struct metadata_response *r, ui
         b->known = false;
     for (int32_t i = 0; i < r->n_brokers; i++)
         broker_upsert(c, r->brokers[i].node_id, r->brokers[i].host, r->brokers[i].port)->known = true;
+    TAILQ_FOREACH (b, &c->brokers, entry) {
+        if (b->silent && !b->known)
+            broker_disconnect(b, "it does not answer, and is not in the cluster any more");
+    }
     c->controller = r->controller_id;
     c->controller_seq = seq;
     if (!kstr_is_null(r->cluster_id)) {

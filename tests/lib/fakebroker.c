@@ -144,13 +144,17 @@ static void do_metadata(struct fake_request *rq)
     struct metadata_response r;
     wire_defaults(&wire_metadata_response, &r);
     r.brokers = arena_array(&rq->a, FAKE_BROKERS, sizeof *r.brokers);
+    r.n_brokers = 0;
     for (int i = 0; i < fc->n_brokers; i++) {
-        r.brokers[i].node_id = fc->brokers[i].id;
-        r.brokers[i].host = kstr_of("127.0.0.1");
-        r.brokers[i].port = fc->brokers[i].port;
-        r.brokers[i].rack = KSTR_NULL;
+        if (fc->brokers[i].left)
+            continue;
+        r.brokers[r.n_brokers++] = (struct metadata_response_brokers){
+            .node_id = fc->brokers[i].id,
+            .host = kstr_of("127.0.0.1"),
+            .port = fc->brokers[i].port,
+            .rack = KSTR_NULL,
+        };
     }
-    r.n_brokers = fc->n_brokers;
     r.cluster_id = kstr_of("fake");
     r.controller_id = fc->controller;
     bool all = body->n_topics < 0;

@@ -107,6 +107,7 @@ struct fake_broker {
     struct fake_conn *conns;
     int n_accepted; /* connections ever */
     bool down;      /* does not listen */
+    bool left;      /* not in the metadata */
 };
 
 struct fake_held {
