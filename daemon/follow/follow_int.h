@@ -34,7 +34,7 @@ struct shard;
 enum part_state {
     PART_READY,    /* in fetcher.ready: part of the next request */
     PART_ASKED,    /* in a request that is out */
-    PART_FLUSHING, /* what came is not on the disk yet, and the topic's policy is `commit` */
+    PART_FLUSHING, /* what came is not on the disk yet, and the topic's policy is not `async` */
     PART_WORKING,  /* a worker cuts its log, begins it anew or deletes its front */
     PART_LOOKING,  /* asks where the plain view begins at the leader's start */
     PART_RESTING,  /* something failed: waits for its timer, or for news */

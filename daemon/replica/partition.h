@@ -29,7 +29,7 @@ enum watch_what {
     WATCH_HW,    /* committed and visible */
     WATCH_FLUSH, /* on this broker's disk: acks=1 */
     WATCH_LEO,   /* in the log: a follower that has all */
-    WATCH_COPY,  /* on this broker's disk, which follows: see partition_copy_watch() */
+    WATCH_COPY,  /* as far as a follower may tell: see partition_copy_watch() */
 };
 
 /* One who waits on a partition. Owned by a delayed operation on `loop`; one a partition. Told once, then it

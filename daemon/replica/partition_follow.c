@@ -45,10 +45,10 @@ static bool follows(const struct partition *pt)
     return !pt->deleted && pt->log != NULL && replica_follows(&pt->replica);
 }
 
-/* What the leader is told with the next fetch is safe: under `commit` that is what was flushed (R5). */
+/* What the leader is told with the next fetch is safe: but for `async` that is what was flushed (R5). */
 static bool is_flushed(const struct partition *pt)
 {
-    return pt->config->flush_policy != FLUSH_COMMIT || pt->replica.fleo >= pt->replica.leo;
+    return pt->config->flush_policy == FLUSH_ASYNC || pt->replica.fleo >= pt->replica.leo;
 }
 
 bool partition_copy_point(struct partition *pt, struct partition_copy *ret)
@@ -113,6 +113,8 @@ static void note_appended(struct partition *pt, const struct plog_copied *c)
         return;
     replica_appended(&pt->replica, c->end_offset);
     partition_flush_start(pt, records, c->rolled);
+    if (!is_flushed(pt)) /* the leader has gathered already what `interval` gathers */
+        partition_flush_soon(pt);
 }
 
 static enum copy_result append_held(struct partition *pt, const struct partition_copy *at, struct slice batches,

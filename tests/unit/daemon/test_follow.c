@@ -356,6 +356,8 @@ struct pause { /* of a loop */
     sem_t begun, go_on;
 };
 
+static struct pause pauses[2]; /* of both loops of node 0 */
+
 static void pause_here(struct task *t)
 {
     struct pause *p = container_of(t, struct pause, task);
@@ -364,12 +366,30 @@ static void pause_here(struct task *t)
         ;
 }
 
+static void pause_node_0(void)
+{
+    assert_int_equal(nodes[0].g.b.n_loops, 2);
+    for (int i = 0; i < 2; i++) {
+        pauses[i] = (struct pause){ .task.cb = pause_here };
+        sem_init(&pauses[i].begun, 0, 0);
+        sem_init(&pauses[i].go_on, 0, 0);
+        loop_post(nodes[0].g.b.loops[i], &pauses[i].task);
+        while (sem_wait(&pauses[i].begun) < 0)
+            ;
+    }
+}
+
+static void go_on_node_0(void)
+{
+    for (int i = 0; i < 2; i++)
+        sem_post(&pauses[i].go_on);
+}
+
 /* A leader waits for its follower, and loses its leadership and its records, all before its reactor looks again: the new
  * leader's records are committed at those offsets, and are not those that the client sent. */
 static void what_another_leader_commits_at_the_offset_is_no_acknowledgement(void **state)
 {
     (void)state;
-    struct pause pauses[2];
     struct bytebuf b = { 0 };
     struct arena a;
 
@@ -381,25 +401,122 @@ static void what_another_leader_commits_at_the_offset_is_no_acknowledgement(void
     int fd = peer_open(&nodes[0].g);
     peer_produce_begin(fd, 9, TOPIC, -1, &b);
     wait_until(replica_of(0).leo == 3);
-    assert_int_equal(nodes[0].g.b.n_loops, 2);
-    for (int i = 0; i < 2; i++) {
-        pauses[i] = (struct pause){ .task.cb = pause_here };
-        sem_init(&pauses[i].begun, 0, 0);
-        sem_init(&pauses[i].go_on, 0, 0);
-        loop_post(nodes[0].g.b.loops[i], &pauses[i].task);
-        sem_wait(&pauses[i].begun);
-    }
+    pause_node_0();
     set_leader(1);
     tell_all();
     assert_int_equal(produce(1, -1, "theirs", 5, NULL), 0);
     wait_until(replica_of(0).hw == 5);
-    for (int i = 0; i < 2; i++)
-        sem_post(&pauses[i].go_on);
+    go_on_node_0();
     assert_int_equal(peer_produce_end(fd, 9, &a)->error_code, KERR_NOT_LEADER_OR_FOLLOWER);
     assert_same_logs(0, 1, 0);
     close(fd);
     bytebuf_done(&b);
     arena_done(&a);
+    nodes_stop();
+}
+
+/* It was committed by two, of which one is not there any more when the producer is answered. */
+static void too_few_in_sync_after_the_append_are_told(void **state)
+{
+    (void)state;
+    static const char *const two[] = { "min.insync.replicas", "2", NULL };
+    struct live_broker alone = { .id = 1, .be = 10 };
+    struct replica_tick tick = { .now_ms = clock_mono_ms(), .lag_max_ms = 30000, .live = &alone, .n_live = 1 };
+    const struct partition_follower second = { .broker_id = 2, .broker_epoch = 10 };
+    struct state_change change;
+    struct bytebuf b = { 0 };
+    struct arena a;
+
+    nodes_start(2, two);
+    set_leader(0);
+    partition_set_state(nodes[0].pt, &now); /* nobody follows: the test does */
+    arena_init(&a);
+    make_batch(&b, "x", 3, clock_wall_ms());
+    int fd = peer_open(&nodes[0].g);
+    peer_produce_begin(fd, 9, TOPIC, -1, &b);
+    wait_until(replica_of(0).fleo == 3);
+    pause_node_0();
+    partition_follower_fetched(nodes[0].pt, &second, 1, 3);
+    assert_int_equal(replica_of(0).hw, 3);
+    partition_tick(nodes[0].pt, &tick, &change);
+    go_on_node_0();
+    assert_int_equal(peer_produce_end(fd, 9, &a)->error_code, KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+    assert_int_equal(produce(0, -1, "x", 1, NULL), KERR_NOT_ENOUGH_REPLICAS);
+    close(fd);
+    bytebuf_done(&b);
+    arena_done(&a);
+    nodes_stop();
+}
+
+static void a_producer_waits_no_longer_than_it_says(void **state)
+{
+    (void)state;
+    struct bytebuf b = { 0 };
+    struct arena a;
+
+    nodes_start(2, NULL);
+    set_leader(0);
+    partition_set_state(nodes[0].pt, &now); /* nobody follows */
+    arena_init(&a);
+    make_batch(&b, "x", 3, clock_wall_ms());
+    struct produce_request_partition_data part = { .records = { .p = b.p, .n = (int32_t)b.n } };
+    struct produce_request_topic_data data = { .name = kstr_of(TOPIC), .partition_data = &part, .n_partition_data = 1 };
+    struct produce_request q = { .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 1, .topic_data = &data, .n_topic_data = 1 };
+    int fd = peer_open(&nodes[0].g);
+    peer_send(fd, &wire_produce_request, 9, 1, &q);
+    assert_int_equal(peer_produce_end(fd, 9, &a)->error_code, KERR_REQUEST_TIMED_OUT);
+    assert_int_equal(replica_of(0).hw, 0);
+    close(fd);
+    bytebuf_done(&b);
+    arena_done(&a);
+    nodes_stop();
+}
+
+/* Under each policy the leader is told of what may be counted on, and acks=all is answered. */
+static void each_flush_policy_replicates(void **state)
+{
+    (void)state;
+    static const char *const policies[][5] = {
+        { "flush.policy", "async", NULL },
+        { "flush.policy", "interval", "flush.ms", "20", NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
+        nodes_start(2, policies[i]);
+        lead(0);
+        for (int k = 0; k < 5; k++)
+            assert_int_equal(produce(0, -1, "x", 3, NULL), 0);
+        if (i == 1)
+            assert_int_equal(ends_of(1).flushed_offset, 15);
+        assert_same_logs(0, 1, 0);
+        lead(1);
+        assert_int_equal(produce(1, -1, "y", 3, NULL), 0);
+        assert_same_logs(0, 1, 0);
+        nodes_stop();
+    }
+}
+
+/* Retention is the leader's; a follower lets go of what the leader has let go of. Compaction is each one's own. */
+static void upkeep_of_what_is_followed(void **state)
+{
+    (void)state;
+    static const char *const short_[] = { "segment.bytes", "1024", "retention.bytes", "2048", NULL };
+    struct partition_view v;
+
+    nodes_start(2, short_);
+    lead(0);
+    for (int k = 0; k < 20; k++)
+        assert_int_equal(produce(0, -1, "some bytes of a value", 10, NULL), 0);
+    partition_view(nodes[1].pt, &v);
+    assert_int_equal(v.err, KERR_NOT_LEADER_OR_FOLLOWER);
+    assert_true(partition_view_is_settled(&v));
+    partition_view(nodes[0].pt, &v);
+    assert_true(partition_view_is_settled(&v));
+    assert_true(plog_retain(nodes[0].pt->log, v.hw, clock_wall_ms()) > 0);
+    int64_t start = ends_of(0).start_offset;
+    assert_true(start > 0);
+    wait_until(ends_of(1).start_offset == start);
+    assert_int_equal(ends_of(1).size_bytes, ends_of(0).size_bytes);
     nodes_stop();
 }
 
@@ -568,6 +685,10 @@ int main(void)
         cmocka_unit_test(what_parts_from_the_new_leader_is_cut),
         cmocka_unit_test(leaders_change_and_nothing_acknowledged_is_lost),
         cmocka_unit_test(what_another_leader_commits_at_the_offset_is_no_acknowledgement),
+        cmocka_unit_test(too_few_in_sync_after_the_append_are_told),
+        cmocka_unit_test(a_producer_waits_no_longer_than_it_says),
+        cmocka_unit_test(each_flush_policy_replicates),
+        cmocka_unit_test(upkeep_of_what_is_followed),
         cmocka_unit_test(a_follower_that_was_away_catches_up),
         cmocka_unit_test(a_follower_below_the_leaders_start_begins_anew),
         cmocka_unit_test(a_follower_of_an_emptied_leader_begins_anew),
