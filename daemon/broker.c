@@ -14,6 +14,7 @@
 #include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/meta/registers.h"
+#include "daemon/meta/zookeeper.h"
 #include "daemon/replica/partition.h"
 #include "daemon/server/server.h"
 #include "daemon/storage/flusher.h"
@@ -139,11 +140,33 @@ static void free_loops(struct broker *b)
 }
 
 /* ---- storage ---- */
+/* A broker that was alone has its topics in registers of its own, which those in ZooKeeper know nothing of. */
+static int open_zookeeper(struct broker *b, char *err, size_t err_size)
+{
+    struct zookeeper_target to;
+    for (int i = 0; i < logdirs_count(b->dirs); i++) {
+        if (!datadir_has_file(logdirs_at(b->dirs, i), REGISTERS_JOURNAL))
+            continue;
+        snprintf(err, err_size, "zookeeper.connect is set, but %s has registers.journal, with the topics of a broker alone: leave "
+                                "zookeeper.connect empty, or give this broker new directories",
+                 datadir_path(logdirs_at(b->dirs, i)));
+        return -EEXIST;
+    }
+    int rc = zookeeper_target_of(&b->config, b->world, &to, err, err_size);
+    if (rc < 0)
+        return rc;
+    rc = registers_open_zookeeper(&to, b->loops[0], &b->registers, err, err_size);
+    zookeeper_target_done(&to);
+    return rc;
+}
+
 /* They are in the directory that is named first, and in no other. New ones are made only where there is nothing yet
  * (S14): without them nobody knows what topics there are. */
 static int open_registers(struct broker *b, char *err, size_t err_size)
 {
     struct datadir *first = logdirs_at(b->dirs, 0);
+    if (b->config.zookeeper_connect[0] != '\0')
+        return open_zookeeper(b, err, err_size);
     bool may_create = true;
     for (int i = 0; i < logdirs_count(b->dirs); i++) {
         struct datadir *dd = logdirs_at(b->dirs, i);

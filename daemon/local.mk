@@ -3,7 +3,7 @@
 noinst_LIBRARIES += %D%/libklogd.a
 %C%_libklogd_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_libklogd_a_SOURCES =
-LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS)
+LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS) $(ZOOKEEPER_LIBS)
 
 # configuration
 %C%_libklogd_a_SOURCES += %D%/config/broker_config.c %D%/config/broker_config.h
@@ -109,6 +109,10 @@ EXTRA_DIST += %D%/meta/README.md
 %C%_libklogd_a_SOURCES += %D%/meta/registers.c %D%/meta/registers.h
 %C%_libklogd_a_SOURCES += %D%/meta/register_tree.c %D%/meta/register_tree.h
 %C%_libklogd_a_SOURCES += %D%/meta/embedded.c
+%C%_libklogd_a_SOURCES += %D%/meta/zookeeper.c %D%/meta/zookeeper.h
+%C%_libklogd_a_SOURCES += %D%/meta/zookeeper_handle.c %D%/meta/zookeeper_handle.h
+%C%_libklogd_a_SOURCES += %D%/meta/zookeeper_target.c
+%C%_libklogd_a_SOURCES += %D%/meta/register_watches.c %D%/meta/register_watches.h
 %C%_libklogd_a_SOURCES += %D%/meta/registers_wait.c
 %C%_libklogd_a_SOURCES += %D%/meta/register_json.c %D%/meta/register_json.h
 %C%_libklogd_a_SOURCES += %D%/meta/register_ops.c

@@ -10,6 +10,17 @@ AC_DEFUN([KLOG_WITH], [
   AM_CONDITIONAL([HAVE_$2], [test $have_$1 = yes])
 ])
 
+dnl KLOG_WITH_LIB(name, VARIABLE, header, library, function, what it is for): as KLOG_WITH, for what pkg-config does not know
+AC_DEFUN([KLOG_WITH_LIB], [
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1], [$6 @<:@auto@:>@])], [], [with_$1=auto])
+  have_$1=no
+  AS_IF([test "x$with_$1" != xno], [
+    AC_CHECK_HEADER([$3], [AC_CHECK_LIB([$4], [$5], [have_$1=yes])])
+    AS_IF([test "x$with_$1" = xyes && test $have_$1 = no], [AC_MSG_ERROR([--with-$1 was asked for, but $3 and lib$4 were not found])])])
+  AS_IF([test $have_$1 = yes], [AC_DEFINE([HAVE_$2], [1], [$6]) AC_SUBST([$2_LIBS], [-l$4])])
+  AM_CONDITIONAL([HAVE_$2], [test $have_$1 = yes])
+])
+
 AC_DEFUN([AX_NEED_HEADER], [
   AC_CHECK_HEADER([$1], [], [AC_MSG_ERROR([the header $1 was not found; on Debian: apt-get install $2])])
 ])

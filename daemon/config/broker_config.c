@@ -35,6 +35,18 @@ static const struct conf_key keys[] = {
       true },
     { "broker.rack", CONF_STRING, "", 0, 0, NULL, FIELD(broker_rack),
       "Where this broker stands: replicas of a partition are spread over racks. Empty: no rack.", true },
+    { "zookeeper.connect", CONF_STRING, "", 0, 0, NULL, FIELD(zookeeper_connect),
+      "ZooKeeper of the cluster that this broker is a part of, as HOST:PORT,HOST:PORT/PATH; the path, which is created, stands "
+      "once, behind the last host. Empty: a broker alone, which keeps the registers in its first log directory.",
+      true },
+    { "zookeeper.session.timeout.ms", CONF_INT, "6000", 200, 3600000, NULL, FIELD(zookeeper_session_timeout_ms),
+      "A broker that ZooKeeper has not heard of for this long is taken for dead, and others lead in its place. ZooKeeper has "
+      "bounds of its own, 2 and 20 of its ticks.",
+      true },
+    { "zookeeper.digest.file", CONF_STRING, "", 0, 0, NULL, FIELD(zookeeper_digest_file),
+      "File with one line USER:PASSWORD, by which this broker is known to ZooKeeper (scheme digest). What it creates is then "
+      "for those alone who have the same; all brokers of a cluster need it. Empty: everybody may read and write.",
+      true },
     { "listeners", CONF_STRING, "PLAINTEXT://127.0.0.1:9092", 0, 0, NULL, FIELD(listeners),
       "Where to listen, as NAME://host:port, separated by commas. No host: all addresses. Port 0: any free "
       "port.",

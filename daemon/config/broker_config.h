@@ -25,6 +25,9 @@ struct broker_config {
     int32_t broker_id; /* -1: what the log directories say, 1 in new ones */
     char *cluster_id;  /* empty: what the log directories say, or a new one */
     char *broker_rack; /* empty: none */
+    char *zookeeper_connect; /* empty: alone */
+    int32_t zookeeper_session_timeout_ms;
+    char *zookeeper_digest_file;
     char *listeners, *advertised_listeners;
     char *log_dirs;
     int log_level; /* enum log_level */

@@ -14,6 +14,13 @@ UNIT_TESTS += %D%/test_registers
 %C%_test_registers_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_registers_LDADD = tests/sim/libsimdisk.a $(LIBS_KLOGD) $(CMOCKA_LIBS)
 
+# A real ZooKeeper, where there is one.
+UNIT_TESTS += %D%/test_zookeeper
+%C%_test_zookeeper_SOURCES = %D%/test_zookeeper.c %D%/registers_conformance.c %D%/registers_conformance.h \
+	%D%/zookeeper_server.c %D%/zookeeper_server.h
+%C%_test_zookeeper_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_zookeeper_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
 # A whole broker in the test's process.
 UNIT_TESTS += %D%/test_cleaner
 %C%_test_cleaner_SOURCES = %D%/test_cleaner.c %D%/rig.c %D%/rig.h
