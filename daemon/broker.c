@@ -11,6 +11,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/group_api.h"
+#include "daemon/follow/follow.h"
 #include "daemon/group/coordinator.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/meta/registers.h"
@@ -27,6 +28,8 @@
 #include "lib/base/world.h"
 #include "lib/loop/thread.h"
 #include "lib/store/register_files.h"
+
+enum { HAND_OVER_MS = 5000 }; /* a stop waits so long for others to lead what this broker has led */
 
 /* ---- what the parts tell ---- */
 /* S8: its partitions go offline; with the last one the process ends at once, without clean markers. Any thread. */
@@ -53,6 +56,29 @@ static bool topic_was_deleted(void *arg, const struct uuid *topic_id)
 {
     const struct broker *b = arg;
     return cluster_topic_was_deleted(b->registers, topic_id);
+}
+
+/* Any thread. */
+static enum kerr partition_elsewhere(void *arg, struct kstr topic, const struct uuid *topic_id, int32_t id)
+{
+    const struct broker *b = arg;
+    return cluster_elsewhere(b->cluster, topic, topic_id, id);
+}
+
+static int64_t broker_epoch(void *arg)
+{
+    const struct broker *b = arg;
+    return cluster_broker_epoch(b->cluster);
+}
+
+/* On loops[0]. */
+static void follow_leader(void *arg, struct partition *pt, int32_t leader, const char *host, int32_t port)
+{
+    const struct broker *b = arg;
+    if (host != NULL)
+        follow_partition(b->follow, pt, &(struct follow_leader){ .id = leader, .host = host, .port = port });
+    else
+        follow_stop_partition(b->follow, pt);
 }
 
 /* On loops[0]. */
@@ -140,33 +166,11 @@ static void free_loops(struct broker *b)
 }
 
 /* ---- storage ---- */
-/* A broker that was alone has its topics in registers of its own, which those in ZooKeeper know nothing of. */
-static int open_zookeeper(struct broker *b, char *err, size_t err_size)
-{
-    struct zookeeper_target to;
-    for (int i = 0; i < logdirs_count(b->dirs); i++) {
-        if (!datadir_has_file(logdirs_at(b->dirs, i), REGISTERS_JOURNAL))
-            continue;
-        snprintf(err, err_size, "zookeeper.connect is set, but %s has registers.journal, with the topics of a broker alone: leave "
-                                "zookeeper.connect empty, or give this broker new directories",
-                 datadir_path(logdirs_at(b->dirs, i)));
-        return -EEXIST;
-    }
-    int rc = zookeeper_target_of(&b->config, b->world, &to, err, err_size);
-    if (rc < 0)
-        return rc;
-    rc = registers_open_zookeeper(&to, b->loops[0], &b->registers, err, err_size);
-    zookeeper_target_done(&to);
-    return rc;
-}
-
 /* They are in the directory that is named first, and in no other. New ones are made only where there is nothing yet
  * (S14): without them nobody knows what topics there are. */
 static int open_registers(struct broker *b, char *err, size_t err_size)
 {
     struct datadir *first = logdirs_at(b->dirs, 0);
-    if (b->config.zookeeper_connect[0] != '\0')
-        return open_zookeeper(b, err, err_size);
     bool may_create = true;
     for (int i = 0; i < logdirs_count(b->dirs); i++) {
         struct datadir *dd = logdirs_at(b->dirs, i);
@@ -184,6 +188,59 @@ static int open_registers(struct broker *b, char *err, size_t err_size)
                                    &b->registers, err, err_size);
 }
 
+static bool is_alone(const struct broker *b)
+{
+    return b->config.zookeeper_connect[0] == '\0';
+}
+
+static int open_zookeeper(struct broker *b, char *err, size_t err_size)
+{
+    struct zookeeper_target to;
+    int rc = zookeeper_target_of(&b->config, b->world, &to, err, err_size);
+    if (rc < 0)
+        return rc;
+    rc = registers_open_zookeeper(&to, b->loops[0], &b->registers, err, err_size);
+    zookeeper_target_done(&to);
+    return rc;
+}
+
+/* Directories of a broker that was alone have its topics only: in ZooKeeper they would belong to nothing. */
+static int refuse_own_registers(struct broker *b, char *err, size_t err_size)
+{
+    for (int i = 0; i < logdirs_count(b->dirs); i++) {
+        struct datadir *dd = logdirs_at(b->dirs, i);
+        if (!datadir_has_file(dd, REGISTERS_JOURNAL))
+            continue;
+        snprintf(err, err_size,
+                 "zookeeper.connect is set, but %s has registers.journal, with the topics of a broker alone: leave "
+                 "zookeeper.connect empty, or give this broker new directories",
+                 datadir_path(dd));
+        return -EEXIST;
+    }
+    return 0;
+}
+
+/* New directories learn from the registers which cluster they belong to. */
+static int open_dirs(struct broker *b, char *err, size_t err_size)
+{
+    struct broker_config cfg;
+    char id[64], ignored[64];
+    int rc = 0;
+
+    snprintf(id, sizeof id, "%s", b->config.cluster_id);
+    if (!is_alone(b))
+        rc = cluster_agree_on_id(b->registers, b->world, !logdirs_have_identity(b->world, &b->config), id, err, err_size);
+    if (rc < 0)
+        return rc;
+    broker_config_copy(&cfg, &b->config);
+    broker_config_set(&cfg, "cluster.id", id, ignored, sizeof ignored);
+    rc = logdirs_open(b->world, &cfg, dir_failed, b, &b->dirs, err, err_size);
+    broker_config_done(&cfg);
+    if (rc == 0 && !is_alone(b))
+        rc = refuse_own_registers(b, err, err_size);
+    return rc;
+}
+
 static void make_partitions(struct broker *b)
 {
     struct partitions_deps deps = {
@@ -192,6 +249,7 @@ static void make_partitions(struct broker *b)
         .dirs = b->dirs,
         .flusher = b->flusher,
         .was_deleted = topic_was_deleted,
+        .elsewhere = is_alone(b) ? NULL : partition_elsewhere,
         .arg = b,
     };
     b->partitions = partitions_new(&deps);
@@ -199,7 +257,9 @@ static void make_partitions(struct broker *b)
 
 static int start_storage(struct broker *b, char *err, size_t err_size)
 {
-    int rc = logdirs_open(b->world, &b->config, dir_failed, b, &b->dirs, err, err_size);
+    int rc = is_alone(b) ? 0 : open_zookeeper(b, err, err_size);
+    if (rc == 0)
+        rc = open_dirs(b, err, err_size);
     if (rc < 0)
         return rc;
     const struct datadir_identity *identity = logdirs_identity(b->dirs);
@@ -207,7 +267,7 @@ static int start_storage(struct broker *b, char *err, size_t err_size)
     snprintf(b->cluster_id, sizeof b->cluster_id, "%s", identity->cluster_id);
     b->flusher = flusher_new(b->world, logdirs_count(b->dirs));
     make_partitions(b); /* before anything that may tell that a directory has failed */
-    return open_registers(b, err, err_size);
+    return is_alone(b) ? open_registers(b, err, err_size) : 0;
 }
 
 /* ---- start ---- */
@@ -259,9 +319,11 @@ static void make_cluster(struct broker *b)
         .config = &b->config,
         .endpoints = b->endpoints,
         .n_endpoints = b->n_endpoints,
-        .proven = true, /* nobody else could have what this broker has lost */
-        .alone = true,
-        .multi_max = SIZE_MAX,
+        .register_within_ms = 2 * b->config.zookeeper_session_timeout_ms,
+        .proven = is_alone(b) || logdirs_were_clean(b->dirs), /* alone: nobody else could have what is lost here */
+        .alone = is_alone(b),
+        .multi_max = is_alone(b) ? SIZE_MAX : REGISTERS_MULTI_MAX,
+        .follow = follow_leader,
         .registers = b->registers,
         .dirs = b->dirs,
         .partitions = b->partitions,
@@ -272,6 +334,22 @@ static void make_cluster(struct broker *b)
         .arg = b,
     };
     b->cluster = cluster_new(&deps);
+}
+
+/* What other brokers lead is copied by threads of their own. */
+static int make_follow(struct broker *b, char *err, size_t err_size)
+{
+    struct follow_deps deps = {
+        .world = b->world, .config = &b->config, .me = b->id, .broker_epoch = broker_epoch, .arg = b
+    };
+    if (is_alone(b))
+        return 0;
+    b->follow = follow_new(&deps);
+    if (b->follow != NULL)
+        return 0;
+    int rc = errno == 0 ? -EAGAIN : -errno;
+    snprintf(err, err_size, "cannot start the fetchers of replicas: %s", strerror(-rc));
+    return rc;
 }
 
 static void make_coordinator(struct broker *b)
@@ -327,6 +405,9 @@ static int start_all(struct broker *b, char *err, size_t err_size)
         return rc;
     make_cluster(b);
     make_coordinator(b);
+    rc = make_follow(b, err, err_size);
+    if (rc < 0)
+        return rc;
     rc = cluster_start(b->cluster, err, err_size);
     if (rc < 0)
         return rc;
@@ -365,16 +446,19 @@ static bool close_storage(struct broker *b)
 
 bool broker_stop(struct broker *b)
 {
+    cluster_drain(b->cluster, HAND_OVER_MS);
     coordinator_stop(b->coordinator);
     server_stop(b->server);
     coordinator_drain(b->coordinator);
     upkeep_stop(b->upkeep);
     cleaner_stop(b->cleaner);
     cluster_stop(b->cluster);
+    follow_stop(b->follow);
     join_loops(b); /* nobody submits jobs or appends after this */
     cleaner_free(b->cleaner);
     workers_free(b->workers);
     flusher_free(b->flusher);
+    follow_free(b->follow);
     coordinator_free(b->coordinator);
     bool clean = b->dirs == NULL || close_storage(b);
     partitions_free(b->partitions);

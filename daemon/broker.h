@@ -43,6 +43,7 @@ struct broker {
     size_t n_endpoints;
     struct cluster *cluster;
     struct partitions *partitions;
+    struct follow *follow;           /* daemon/follow/follow.h; NULL without other brokers */
     struct flusher *flusher;         /* daemon/storage/flusher.h */
     struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */
     struct cleaner *cleaner;         /* daemon/upkeep/cleaner.h: compaction; set once, on loops[0] */

@@ -129,6 +129,7 @@ EXTRA_DIST += %D%/meta/README.md
 %C%_libklogd_a_SOURCES += %D%/meta/placement.c %D%/meta/placement.h
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_partition.c
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_session.c
+%C%_libklogd_a_SOURCES += %D%/meta/cluster_lead.c
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_sweep.c
 %C%_libklogd_a_SOURCES += %D%/meta/change_parts.c
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_orphans.c

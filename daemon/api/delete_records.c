@@ -56,7 +56,7 @@ static void delete_partition(struct request *r, struct kstr topic,
     *rsp = (struct delete_records_response_partitions){ .partition_index = q->partition_index,
                                                         .low_watermark = -1 };
     struct partition *pt = partitions_get(r->services->partitions, topic, q->partition_index);
-    rsp->error_code = pt == NULL ? KERR_UNKNOWN_TOPIC_OR_PARTITION
+    rsp->error_code = pt == NULL ? partitions_missing(r->services->partitions, topic, q->partition_index)
                                  : (int16_t)delete_before(pt, q->offset, &rsp->low_watermark);
     partition_unref(pt);
 }

@@ -58,7 +58,7 @@ static enum kerr describe(struct request *r, struct kstr topic, int32_t id,
         return err;
     struct partition *pt = partitions_get(r->services->partitions, topic, id);
     if (pt == NULL)
-        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+        return partitions_missing(r->services->partitions, topic, id);
     struct partition_view v;
     partition_view(pt, &v);
     err = v.err != KERR_NONE ? v.err : describe_log(r, pt->log, out);

@@ -13,7 +13,7 @@ static enum kerr answer_partition(struct request *r, struct kstr topic,
 {
     struct partition *pt = partitions_get(r->services->partitions, topic, q->partition);
     if (pt == NULL)
-        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+        return partitions_missing(r->services->partitions, topic, q->partition);
     struct partition_view v;
     partition_view(pt, &v);
     enum kerr err = v.err != KERR_NONE ? v.err : partition_epoch_check(&v, q->current_leader_epoch);

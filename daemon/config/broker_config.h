@@ -40,6 +40,8 @@ struct broker_config {
     int64_t queued_max_request_bytes; /* broker_config_queued_bytes() */
     /* topics */
     int32_t num_partitions, default_replication_factor;
+    bool auto_leader_rebalance_enable;
+    int32_t leader_imbalance_check_interval_seconds;
     bool auto_create_topics_enable, delete_topic_enable;
     /* defaults of topics */
     int32_t message_max_bytes, min_insync_replicas;

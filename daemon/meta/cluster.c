@@ -34,6 +34,7 @@ void cluster_free(struct cluster *c)
     if (c == NULL)
         return;
     slots_free(c);
+    lead_free(c);
     producer_ids_free(c->ids);
     cluster_image_put(c->image);
     free(c->start_topics);
@@ -45,6 +46,11 @@ void cluster_free(struct cluster *c)
 const char *cluster_id(const struct cluster *c)
 {
     return c->deps.cluster_id;
+}
+
+int64_t cluster_broker_epoch(const struct cluster *c)
+{
+    return atomic_load(&c->broker_epoch);
 }
 
 /* ---- watching ---- */
@@ -162,6 +168,11 @@ static void watch(void *arg)
     c->watches[3] = registers_watch(c->deps.registers, "/config/brokers", broker_changed, c);
 }
 
+void cluster_watch(struct cluster *c)
+{
+    loop_call(c->deps.loop, watch, c);
+}
+
 /* What changed while the first round was going on. */
 static void catch_up(void *arg)
 {
@@ -172,6 +183,7 @@ static void catch_up(void *arg)
     brokers_step(c);
     HASH_ITER (hh, c->slots, s, next)
         slot_step(s);
+    lead_start(c);
 }
 
 /* ---- starting and stopping ---- */
@@ -182,12 +194,11 @@ int cluster_start(struct cluster *c, char *err, size_t err_size)
 
     c->starting = true;
     int rc = cluster_start_registers(&st, err, err_size);
-    if (rc == 0) { /* watched before it is read: others may be writing */
-        loop_call(c->deps.loop, watch, c);
+    if (rc == 0)
         rc = cluster_start_topics(&st, err, err_size);
-    }
     if (rc == 0)
         loop_call(c->deps.loop, catch_up, c);
+    c->started_all = rc == 0;
     cluster_starter_done(&st);
     return rc;
 }
@@ -206,6 +217,7 @@ static void stop_begin(void *arg)
     c->idle = &call->idle;
     c->stopping = true;
     cluster_enlist_stop(c);
+    lead_stop(c);
     for (size_t i = 0; i < ARRAY_LEN(c->watches); i++)
         if (c->watches[i] != NULL)
             registers_unwatch(c->deps.registers, c->watches[i]);

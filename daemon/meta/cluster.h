@@ -23,6 +23,7 @@
 
 struct logdirs;
 struct loop;
+struct partition;
 struct partitions;
 struct registers;
 struct workers;
@@ -120,6 +121,9 @@ struct cluster_deps {
     struct workers *workers;
     /* What the settings are by now. On the meta loop, or before it runs anything of the cluster. */
     void (*settings)(void *arg, const struct broker_config *now);
+    /* This broker follows that one in this partition, at that address; host NULL: nobody. Told again whenever one of them may have
+     * changed. On the meta loop; must not block. NULL when alone. */
+    void (*follow)(void *arg, struct partition *pt, int32_t leader, const char *host, int32_t port);
     /* The image has forgotten this topic; one that has got its name since is another. On the meta loop. */
     void (*topic_deleted)(void *arg, const char *topic, const struct uuid *id);
     void *arg;
@@ -129,6 +133,9 @@ struct cluster *cluster_new(const struct cluster_deps *deps);
  * each led partition (R1), publishes the first image. Blocks; the loops run already, the listeners do not
  * accept yet. err has one line. */
 int cluster_start(struct cluster *c, char *err, size_t err_size);
+/* Controlled shutdown: hands over what this broker leads and others can, and takes no leadership any more. Waits until that is
+ * done, at most so long. Blocks; before cluster_stop(). */
+void cluster_drain(struct cluster *c, int64_t within_ms);
 /* Begins nothing more and waits for what is under way; changes that come later fail. Blocks; before the loops
  * end. */
 void cluster_stop(struct cluster *c);
@@ -143,6 +150,10 @@ const struct cluster_broker *cluster_image_broker(const struct cluster_image *im
 const struct cluster_endpoint *cluster_broker_endpoint(const struct cluster_broker *b, const char *listener);
 /* The partition as it is now, 0 <= id < n_partitions. Valid as long as the image that t is of. */
 const struct cluster_partition *cluster_topic_partition(const struct cluster_topic *t, int32_t id);
+
+/* Of a partition that this broker does not host, by its topic's id or, with a zero id, its name: NOT_LEADER_OR_FOLLOWER when the
+ * cluster has it, else UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID. Any thread. */
+enum kerr cluster_elsewhere(struct cluster *c, struct kstr topic, const struct uuid *topic_id, int32_t id);
 
 /* KERR_NONE, or INVALID_TOPIC_EXCEPTION with a reason (protocol.md section 4, "Metadata rules"). */
 enum kerr topic_name_check(struct kstr name, const char **ret_why);
@@ -195,6 +206,10 @@ void cluster_configure_broker(struct cluster *c, struct cluster_change *ch); /* 
 void cluster_new_producer_id(struct cluster *c, struct loop *lp,
                              void (*cb)(void *arg, enum kerr err, int64_t id), void *arg);
 const char *cluster_id(const struct cluster *c);
+/* The id of the cluster that the registers belong to. ret: what this broker knows of it, "" nothing; then it is made, where
+ * may_make, or becomes that of the registers; "" stays when neither knows. 0, or -errno and a line. Blocks; before cluster_new(). */
+int cluster_agree_on_id(struct registers *r, const struct world *w, bool may_make, char ret[64], char *err, size_t err_size);
+int64_t cluster_broker_epoch(const struct cluster *c); /* of this broker's registration now; -1 none yet; any thread */
 /* Is there a note that the topic was deleted, so that what is left of its records may go? Blocks. */
 bool cluster_topic_was_deleted(struct registers *r, const struct uuid *id);
 

@@ -66,6 +66,16 @@ static void topics_follow(struct cluster *c)
         slot_mark_dirty(s, TOPIC_CONFIG);
 }
 
+/* Whoever was at a topic may have gone. */
+static void unfinished_follow(struct cluster *c)
+{
+    struct topic_slot *s, *next;
+
+    HASH_ITER (hh, c->slots, s, next)
+        if (s->unfinished)
+            slot_mark_dirty(s, TOPIC_SHAPE);
+}
+
 static void load_done(struct job *j)
 {
     struct cluster *c = container_of(j, struct cluster, brokers.job);
@@ -76,6 +86,8 @@ static void load_done(struct job *j)
     if (l->rc == 0 && l->n_brokers > 0) {
         news = l->defaults->version != c->image->defaults->version;
         cluster_publish_brokers(c, l->defaults, l->brokers, l->n_brokers);
+        unfinished_follow(c);
+        lead_brokers_changed(c);
         c->deps.settings(c->deps.arg, &l->defaults->config);
     } else if (l->rc != -EAGAIN) {
         log_error("brokers: cannot read their registers: %s", strerror(-l->rc));

@@ -280,6 +280,21 @@ void cluster_publish_brokers(struct cluster *c, struct cluster_defaults *default
                          brokers_new(brokers, n_brokers)));
 }
 
+enum kerr cluster_elsewhere(struct cluster *c, struct kstr topic, const struct uuid *topic_id, int32_t id)
+{
+    bool by_name = uuid_is_zero(topic_id);
+    struct cluster_image *img = cluster_image_get(c);
+    const struct cluster_topic *t = by_name ? cluster_image_topic(img, topic) : cluster_image_topic_by_id(img, topic_id);
+    enum kerr err = KERR_NOT_LEADER_OR_FOLLOWER;
+
+    if (t == NULL)
+        err = by_name ? KERR_UNKNOWN_TOPIC_OR_PARTITION : KERR_UNKNOWN_TOPIC_ID;
+    else if (id < 0 || id >= t->n_partitions)
+        err = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    cluster_image_put(img);
+    return err;
+}
+
 /* ---- one partition ---- */
 
 void cluster_replace_partition(struct cluster *c, const struct cluster_topic *t, int32_t id,

@@ -16,6 +16,7 @@
 #include "daemon/meta/cluster.h"
 #include "daemon/meta/register_json.h"
 #include "daemon/meta/registers.h"
+#include "daemon/replica/state.h"
 #include "lib/base/buf.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/thread.h"
@@ -150,10 +151,25 @@ struct enlisting {
     struct timer timer;
 };
 
+/* ---- leaders and in-sync sets (cluster_lead.c); meta loop ---- */
+struct seat;
+struct leading {
+    struct seat *seats;            /* uthash: partitions of which something is under way, or waited for */
+    struct live_broker *live, *live_proven; /* of the image; the second as if all had kept everything */
+    size_t n_live;
+    struct timer tick, drain;
+    int64_t balance_ms;     /* when preferred leaders are looked for next */
+    bool draining;          /* controlled shutdown */
+    int64_t drain_until_ms;
+    struct latch *drained; /* who waits for it */
+};
+
 struct cluster {
     struct cluster_deps deps;    /* set once */
-    int64_t broker_epoch;        /* version of /klog/broker_epoch/N; written on the meta loop; -1 not registered yet */
+    atomic_int_fast64_t broker_epoch; /* version of /klog/broker_epoch/N; written on the meta loop; -1 not registered yet */
     struct enlisting enlist;     /* the meta loop's */
+    struct leading lead;         /* the meta loop's */
+    bool started_all;            /* cluster_start() came to its end */
     atomic_uint_fast64_t writes; /* for partition_register.w */
 
     struct lock image_mu;
@@ -194,6 +210,14 @@ int cluster_enlist(struct cluster *c);
 void cluster_enlist_stop(struct cluster *c); /* meta loop */
 /* Another session, another epoch: what this broker led it leads no more. */
 void cluster_registered_anew(struct cluster *c);
+
+void lead_start(struct cluster *c);
+void lead_stop(struct cluster *c);
+void lead_free(struct cluster *c);
+/* Partition id of t, of the newest image: its register was read, or its time has come. */
+void lead_look(struct cluster *c, const struct cluster_topic *t, int32_t id);
+void lead_brokers_changed(struct cluster *c); /* those of the newest image, or this broker's epoch */
+void lead_tick(struct cluster *c);
 
 /* cluster_orphans.c: what takes back this broker's note of a deletion, and with the last broker's the topic's; one by one. */
 void cluster_forget_ops(struct cluster *c, const struct uuid *id, struct register_ops_list *ret);

@@ -309,6 +309,15 @@ static void start_one_done(struct topic_slot *s, struct cluster_topic *t)
         latch_open(&c->started);
 }
 
+/* Who leads is looked at once the hosted partitions and the image know what was read. */
+static void look_at_touched(struct topic_slot *s)
+{
+    const struct cluster_topic *t = cluster_image_topic(s->cluster->image, kstr_of(s->name));
+
+    for (int32_t i = 0; i < s->load.n_read; i++)
+        lead_look(s->cluster, t, s->load.read[i]);
+}
+
 static void round_end(struct topic_slot *s)
 {
     struct cluster *c = s->cluster;
@@ -325,6 +334,8 @@ static void round_end(struct topic_slot *s)
         exchange_states(s);
     else if (!undo)
         cluster_publish_topic(c, s->name, topic_of_load(s));
+    if (!starting && !undo)
+        look_at_touched(s);
     slot_release_load(s);
     slot_move(s, SLOT_IDLE);
     if (starting)
@@ -405,6 +416,17 @@ static void remove_end(struct topic_slot *s)
     slot_step(s);
 }
 
+static void partition_leaves(struct topic_slot *s, int32_t id)
+{
+    const struct cluster_deps *deps = &s->cluster->deps;
+    struct partition *pt = deps->alone ? NULL : partitions_get(deps->partitions, kstr_of(s->name), id);
+
+    if (pt != NULL)
+        deps->follow(deps->arg, pt, -1, NULL, -1);
+    partition_unref(pt);
+    partitions_retire(deps->partitions, s->name, id);
+}
+
 static void remove_begin(struct topic_slot *s, int32_t keep)
 {
     if (keep == 0) {
@@ -413,7 +435,7 @@ static void remove_begin(struct topic_slot *s, int32_t keep)
         s->cluster->deps.topic_deleted(s->cluster->deps.arg, s->name, &s->hosted_id);
     }
     for (int32_t id = keep; id < s->n_hosted; id++)
-        partitions_retire(s->cluster->deps.partitions, s->name, id);
+        partition_leaves(s, id);
     s->n_kept = keep;
     slot_release_load(s);
     slot_move(s, SLOT_REMOVING);

@@ -19,26 +19,60 @@
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/world.h"
 #include "lib/loop/thread.h"
 
 #define MULTI_BYTES_MAX (256 * 1024)
 
 static int fail(int rc, const char *what, char *err, size_t err_size)
 {
-    snprintf(err, err_size, "registers: cannot %s: %s", what, strerror(-rc));
+    snprintf(err, err_size, "registers: cannot %s: %s", what,
+             rc == -EREMOTEIO ? "no answer; is there a ZooKeeper at zookeeper.connect?" : strerror(-rc));
     return rc;
 }
 
 /* ---- base registers ---- */
 
-static int ensure(struct cluster *c, const char *path, char *value)
+static int ensure_in(struct registers *r, const char *path, char *value)
 {
     struct register_ops_list l = { 0 };
 
     ops_add(&l, REGISTER_CREATE, xstrdup(path), value, 0);
-    int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
+    int rc = registers_multi_wait(r, l.ops, l.n);
     ops_done(&l);
     return rc == -EEXIST ? 0 : rc;
+}
+
+static int ensure(struct cluster *c, const char *path, char *value)
+{
+    return ensure_in(c->deps.registers, path, value);
+}
+
+/* Brokers that start together may all make one: the first stays. */
+int cluster_agree_on_id(struct registers *r, const struct world *w, bool may_make, char ret[64], char *err, size_t err_size)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    int64_t version;
+    int rc = 0;
+
+    if (ret[0] == '\0' && may_make) {
+        struct uuid id;
+        char text[UUID_TEXT_LEN + 1];
+        uuid_random(w->random, &id);
+        uuid_text(&id, text);
+        rc = ensure_in(r, "/cluster", NULL);
+        if (rc == 0)
+            rc = ensure_in(r, "/cluster/id", xstrdup(text));
+    }
+    if (rc == 0)
+        rc = registers_get_wait(r, "/cluster/id", &b, &version);
+    if (rc == -ENOENT)
+        return 0;
+    if (rc < 0)
+        return fail(rc, "read /cluster/id", err, err_size);
+    if (ret[0] == '\0')
+        snprintf(ret, 64, "%.63s", bytebuf_cstr(&b));
+    return 0;
 }
 
 static int ensure_base(struct cluster *c)
@@ -120,7 +154,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     struct cluster *c = st->cluster;
     struct brokers_load l = { 0 };
 
-    int rc = check_broker(c, err, err_size);
+    int rc = c->deps.alone ? check_broker(c, err, err_size) : 0;
     if (rc < 0)
         return rc;
     rc = ensure_base(c);
@@ -130,7 +164,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     if (rc < 0)
         return rc;
     rc = cluster_enlist(c);
-    if (rc == -EEXIST) {
+    if (rc == -EEXIST || rc == -ESTALE) {
         snprintf(err, err_size, "a broker %d is there already: give this one another broker.id",
                  c->deps.id);
         return rc;
@@ -138,6 +172,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     if (rc < 0)
         return fail(rc, "register this broker", err, err_size);
 
+    cluster_watch(c); /* before anything is read: others may be writing */
     brokers_load(c, &l);
     if (l.rc == 0) {
         cluster_publish_first(c, l.defaults, l.brokers, l.n_brokers);
@@ -262,30 +297,61 @@ static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
     return 0;
 }
 
-static int load_all(struct cluster_starter *st, char *err, size_t err_size)
+enum { LOAD_TRIES = 20 }; /* of a topic that others are changing */
+
+/* What vanishes while it is read is being deleted, when others may be at it. */
+static int load_one(struct cluster *c, const char *name, struct topic_load *ret, char *err, size_t err_size)
 {
     static const struct topic_wants all = { .what = TOPIC_ALL };
+    int tries = c->deps.alone ? 1 : LOAD_TRIES;
+
+    topic_load(c, name, c->image, &all, false, ret);
+    while (ret->rc == -EAGAIN && --tries > 0) {
+        topic_load_done(ret);
+        topic_load(c, name, c->image, &all, false, ret);
+    }
+    if (ret->rc == -EAGAIN) {
+        snprintf(err, err_size,
+                 "registers: topic %s is incomplete, a register of it or of its partitions is missing: put back a "
+                 "copy of the registers",
+                 name);
+        return -EBADMSG;
+    }
+    if (ret->rc < 0)
+        snprintf(err, err_size, "registers: topic %s cannot be read: %s; see the line before", name, strerror(-ret->rc));
+    return ret->rc;
+}
+
+/* Of those that are gone, or not there yet, only the slot stays that will hear of their end. */
+static void drop_missing(struct cluster_starter *st)
+{
+    int n = 0;
+
+    for (int i = 0; i < st->n; i++) {
+        if (st->loads[i].found) {
+            st->names[n] = st->names[i];
+            st->loads[n++] = st->loads[i];
+            continue;
+        }
+        topic_load_done(&st->loads[i]);
+        free(st->names[i]);
+    }
+    st->n = n;
+}
+
+static int load_all(struct cluster_starter *st, char *err, size_t err_size)
+{
     struct cluster *c = st->cluster;
 
     int rc = registers_children_wait(c->deps.registers, "/brokers/topics", &st->names, &st->n);
     if (rc < 0)
         return fail(rc, "list the topics", err, err_size);
     st->loads = xcalloc((size_t)st->n + 1, sizeof *st->loads);
-    for (int i = 0; i < st->n; i++) {
-        topic_load(c, st->names[i], c->image, &all, false, &st->loads[i]);
-        if (st->loads[i].rc == -EAGAIN) { /* nobody else writes yet: nothing vanished meanwhile */
-            snprintf(err, err_size,
-                     "registers: topic %s is incomplete, a register of it or of its partitions is missing: put back a "
-                     "copy of registers.journal and registers.snapshot",
-                     st->names[i]);
-            return -EBADMSG;
-        }
-        if (st->loads[i].rc < 0) {
-            snprintf(err, err_size, "registers: topic %s cannot be read: %s; see the line before",
-                     st->names[i], strerror(-st->loads[i].rc));
-            return st->loads[i].rc;
-        }
-    }
+    for (int i = 0; i < st->n && rc == 0; i++)
+        rc = load_one(c, st->names[i], &st->loads[i], err, err_size);
+    if (rc < 0)
+        return rc;
+    drop_missing(st);
     return check_ids(st, err, err_size);
 }
 
@@ -380,14 +446,16 @@ int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size)
     rc = cluster_clear_orphans(st, err, err_size);
     if (rc < 0)
         return rc;
-    rc = bump_all(st);
+    if (c->deps.alone) /* else each is elected, when all of them are known */
+        rc = bump_all(st);
     if (rc < 0)
         return fail(rc, "begin new leader epochs", err, err_size);
 
     loop_call(c->deps.loop, open_all, st);
     if (st->n > 0)
         latch_wait(&c->started);
-    rc = follow_logs(c);
+    if (c->deps.alone)
+        rc = follow_logs(c);
     loop_call(c->deps.loop, publish_all, c);
     return rc < 0 ? fail(rc, "begin new leader epochs", err, err_size) : 0;
 }

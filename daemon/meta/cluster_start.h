@@ -16,6 +16,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
 /* Reads the topics, begins new epochs (R1), clears away logs of no topic, opens the others, publishes them.
  */
 int cluster_start_topics(struct cluster_starter *st, char *err, size_t err_size);
+void cluster_watch(struct cluster *c); /* cluster.c; from here on changes are noted */
 void cluster_starter_done(struct cluster_starter *st);
 
 /* cluster_orphans.c: partition directories that belong to no topic of the registers. What a deletion left is

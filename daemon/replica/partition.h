@@ -139,6 +139,9 @@ struct partitions_deps {
     struct flusher *flusher;
     /* Is there a note that this topic was deleted, so that records of it that are still there may go? Blocks; on a worker. */
     bool (*was_deleted)(void *arg, const struct uuid *topic_id);
+    /* Of a partition that is not hosted here, by its topic's id or, with a zero id, its name: NOT_LEADER_OR_FOLLOWER when the
+     * cluster has it, else UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID. Any thread. NULL: there are no other brokers. */
+    enum kerr (*elsewhere)(void *arg, struct kstr topic, const struct uuid *topic_id, int32_t id);
     void *arg;
 };
 struct partitions *partitions_new(const struct partitions_deps *deps);
@@ -154,6 +157,8 @@ struct partition *partitions_get(struct partitions *ps, struct kstr topic,
  * whatever stands under the name by now). */
 struct partition *partitions_get_named(struct partitions *ps, struct kstr topic, const struct uuid *topic_id, int32_t id,
                                        enum kerr *ret_err);
+/* What to answer about a partition that partitions_get() did not find. */
+enum kerr partitions_missing(struct partitions *ps, struct kstr topic, int32_t id);
 struct partition *partitions_get_by_id(struct partitions *ps, const struct uuid *id, int32_t partition);
 /* The topic's name by its id, copied into ret; false: not hosted here. */
 #define TOPIC_NAME_MAX 249

@@ -142,10 +142,20 @@ struct partition *partitions_get_named(struct partitions *ps, struct kstr topic,
     char name[TOPIC_NAME_MAX + 1];
     bool by_name = uuid_is_zero(topic_id);
     struct partition *pt = by_name ? partitions_get(ps, topic, id) : partitions_get_by_id(ps, topic_id, id);
-    if (pt == NULL)
+    if (pt == NULL && ps->deps.elsewhere != NULL)
+        *ret_err = ps->deps.elsewhere(ps->deps.arg, topic, topic_id, id);
+    else if (pt == NULL)
         *ret_err = by_name || partitions_topic_name(ps, topic_id, name) ? KERR_UNKNOWN_TOPIC_OR_PARTITION
                                                                         : KERR_UNKNOWN_TOPIC_ID;
     return pt;
+}
+
+enum kerr partitions_missing(struct partitions *ps, struct kstr topic, int32_t id)
+{
+    static const struct uuid by_name;
+
+    return ps->deps.elsewhere == NULL ? KERR_UNKNOWN_TOPIC_OR_PARTITION
+                                      : ps->deps.elsewhere(ps->deps.arg, topic, &by_name, id);
 }
 
 static struct hosted_topic *topic_make(struct partitions *ps, const char *name, const struct uuid *id)

@@ -107,6 +107,19 @@ static bool has_identity(const struct store_io *io, const char *path)
     return io->statat(io, AT_FDCWD, file, 0, &st) == 0;
 }
 
+bool logdirs_have_identity(const struct world *w, const struct broker_config *cfg)
+{
+    int n;
+    char **paths = list_paths(cfg->log_dirs, &n);
+    bool some = false;
+    for (int i = 0; i < n; i++) {
+        some |= has_identity(w->io, paths[i]);
+        free(paths[i]);
+    }
+    free(paths);
+    return some;
+}
+
 /* Those that know whose they are come first, so that a new one learns it from them. */
 static int open_each(struct logdirs *ld, char *const *paths, char *err, size_t err_size)
 {

@@ -28,6 +28,9 @@ int logdirs_open(const struct world *w, const struct broker_config *cfg, logdir_
 /* dir_clean[i]: every log in it was closed clean. Returns whether each has got its clean marker. Blocks. */
 bool logdirs_close(struct logdirs *ld, const bool *dir_clean);
 
+/* Does one of log.dirs know whose it is? Before they are opened. */
+bool logdirs_have_identity(const struct world *w, const struct broker_config *cfg);
+
 int logdirs_count(const struct logdirs *ld);
 struct datadir *logdirs_at(const struct logdirs *ld, int dir);
 /* Whose they are: the same in each. */

@@ -36,7 +36,7 @@ static void on_timer(struct sim_step *st)
         client_tick_in(c, 500 * SIM_MS);
 }
 
-struct client *client_new(struct play *play, const struct client_kind *kind, int number, int host)
+struct client *simclient_new(struct play *play, const struct client_kind *kind, int number, int host)
 {
     struct client *c = xcalloc(1, kind->size);
     c->play = play;
@@ -74,7 +74,7 @@ static void drop_connection(struct client *c)
         c->kind->closed(c);
 }
 
-void client_free(struct client *c)
+void simclient_free(struct client *c)
 {
     if (c == NULL)
         return;

@@ -57,8 +57,8 @@ struct client {
     int64_t n_answers, n_closed;
 };
 
-struct client *client_new(struct play *play, const struct client_kind *kind, int number, int host);
-void client_free(struct client *c);
+struct client *simclient_new(struct play *play, const struct client_kind *kind, int number, int host);
+void simclient_free(struct client *c);
 
 void client_connect(struct client *c);
 void client_close(struct client *c); /* calls lost() and closed() */

@@ -415,7 +415,7 @@ static void check_rotten(struct play *p)
 {
     if (!has_rot(p))
         return;
-    p->sweeper = client_new(p, &client_sweeper, PLAY_CLIENTS, 1 + PLAY_CLIENTS % (SIM_HOSTS - 1));
+    p->sweeper = simclient_new(p, &client_sweeper, PLAY_CLIENTS, 1 + PLAY_CLIENTS % (SIM_HOSTS - 1));
     run_until(p, sim_now(p->sim) + DRAIN_S * SIM_S, has_swept);
     if (!has_swept(p))
         sim_fail(p->sim, "C12", "what stands before and behind rotten places is not given within %d s", DRAIN_S);
@@ -476,7 +476,7 @@ static void on_line(void *arg, enum log_level level, const char *line)
 static void add_clients(struct play *p, const struct client_kind *kind, int n)
 {
     for (int i = 0; i < n && p->n_clients < PLAY_CLIENTS; i++) {
-        p->clients[p->n_clients] = client_new(p, kind, p->n_clients, 1 + p->n_clients % (SIM_HOSTS - 1));
+        p->clients[p->n_clients] = simclient_new(p, kind, p->n_clients, 1 + p->n_clients % (SIM_HOSTS - 1));
         p->n_clients++;
     }
 }
@@ -524,8 +524,8 @@ void play_plan_of(uint64_t seed, struct plan *ret)
 static void play_free(struct play *p)
 {
     for (int i = 0; i < p->n_clients; i++)
-        client_free(p->clients[i]);
-    client_free(p->sweeper);
+        simclient_free(p->clients[i]);
+    simclient_free(p->sweeper);
     simnet_free(p->nw);
     simdisk_free(p->disk);
     truth_done(&p->truth);

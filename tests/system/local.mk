@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real processes behind a real mount. 0xx start and stop, 1xx the mount, 2xx shell tools and clients, 3xx the broker, 4xx klog, the tool.
+# Real processes behind a real mount. 0xx start and stop, 1xx the mount, 2xx shell tools and clients, 3xx the broker, 4xx klog, the tool,
+# 5xx several brokers.
 # The ones that take longest come first, so that none is left to run alone.
 SYSTEM_TESTS += \
     %D%/116-big-directories.t \
@@ -156,5 +157,7 @@ SYSTEM_TESTS += \
     %D%/405-klog-completion.t \
     %D%/406-klog-groups.t \
     %D%/410-klog-run-and-a-topic-made-anew.t \
-    %D%/411-times-without-a-zone.t
+    %D%/411-times-without-a-zone.t \
+    %D%/501-two-brokers.t \
+    %D%/502-a-leader-dies.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
