@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of commands: groups of them (topic, config, group) and their order, which is that of help,
+ * The tree of commands: groups of them (topic, config, group, cluster) and their order, which is that of help,
  * completion and manual. A new command is named here and nowhere else. Constant data only.
  */
 #include "src/commands.h"
@@ -35,9 +35,17 @@ static const struct command cmd_group = {
     .children = group_children,
 };
 
-static const struct command *const root_children[] = { &cmd_topic,  &cmd_config,  &cmd_group,
-                                                       &cmd_run,    &cmd_offsets, &cmd_dump,
-                                                       &cmd_verify, &cmd_ping,    NULL };
+static const struct command *const cluster_children[] = { &cmd_cluster_start, &cmd_cluster_stop,         &cmd_cluster_status,
+                                                          &cmd_cluster_kill,  &cmd_cluster_start_broker, NULL };
+static const struct command cmd_cluster = {
+    .name = "cluster",
+    .operands = "",
+    .summary = "Runs a cluster on this machine: ZooKeeper and some brokers",
+    .children = cluster_children,
+};
+
+static const struct command *const root_children[] = { &cmd_topic,   &cmd_config, &cmd_group,  &cmd_run,  &cmd_offsets,
+                                                       &cmd_cluster, &cmd_dump,   &cmd_verify, &cmd_ping, NULL };
 const struct command klog_root = {
     .name = "klog",
     .operands = "",

@@ -5,6 +5,8 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/args.c \
 	%D%/brokers.c \
 	%D%/cli.c %D%/cli.h \
+	%D%/cluster.h %D%/cluster_dir.c %D%/cluster_process.c %D%/cluster_status.c \
+	%D%/cmd_cluster_kill.c %D%/cmd_cluster_start.c %D%/cmd_cluster_start_broker.c %D%/cmd_cluster_status.c %D%/cmd_cluster_stop.c \
 	%D%/cmd_config_get.c %D%/cmd_config_set.c \
 	%D%/cmd_dump.c \
 	%D%/cmd_group_delete.c %D%/cmd_group_describe.c %D%/cmd_group_list.c %D%/cmd_group_reset.c \

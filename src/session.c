@@ -50,13 +50,8 @@ int session_init(struct session *s, const struct args *a)
     return rc != CLI_OK ? rc : session_brokers(s);
 }
 
-int session_connect(struct session *s)
+static int session_make(struct session *s)
 {
-    int rc = session_reach(s);
-
-    if (rc != CLI_OK)
-        return rc;
-
     world_init_real(&s->world);
     s->loop = loop_new(&s->world);
     if (s->loop == NULL) {
@@ -75,6 +70,20 @@ int session_connect(struct session *s)
     s->client = client_new(s->loop, s->workers, &cfg);
     KCHECK(s->client != NULL); /* brokers_normalise has seen to the list */
     return CLI_OK;
+}
+
+int session_connect(struct session *s)
+{
+    int rc = session_reach(s);
+
+    return rc != CLI_OK ? rc : session_make(s);
+}
+
+int session_open(struct session *s, const struct args *a, const char *brokers, int64_t timeout_ms)
+{
+    *s = (struct session){ .args = a, .brokers = xstrdup(brokers), .timeout_ms = timeout_ms };
+    arena_init(&s->arena);
+    return session_make(s);
 }
 
 void session_close(struct session *s)

@@ -25,6 +25,8 @@ struct session {
 /* Settings and arena; nothing is connected yet, so that a command can first judge the rest of its line.
  * CLI_OK, or CLI_USAGE after saying why. session_close in either case, and of a zeroed session. */
 int session_init(struct session *s, const struct args *a);
+/* Both at once, of the brokers named, whatever the options say, and without a word when none is there. */
+int session_open(struct session *s, const struct args *a, const char *brokers, int64_t timeout_ms);
 /* CLI_OK, or CLI_FAILED after saying why (no broker reached). */
 int session_connect(struct session *s);
 void session_close(struct session *s);
