@@ -26,6 +26,7 @@ include tests/unit/daemon/group/local.mk
 include tests/unit/fuse/local.mk
 include tests/unit/src/local.mk
 include tests/sim/local.mk
+include tests/chaos/local.mk
 include tests/fuzz/local.mk
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
