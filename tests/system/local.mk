@@ -158,6 +158,7 @@ SYSTEM_TESTS += \
     %D%/406-klog-groups.t \
     %D%/410-klog-run-and-a-topic-made-anew.t \
     %D%/411-times-without-a-zone.t \
+    %D%/420-klog-cluster.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
