@@ -64,7 +64,8 @@ static int run(const struct args *a)
 const struct command cmd_cluster_stop = {
     .name = "stop",
     .operands = "",
-    .summary = "Stops the brokers of a cluster on this machine, and its ZooKeeper; the data stays",
+    .summary = "Stops the brokers of a cluster on this machine, and its ZooKeeper",
+    .text = "The data stays; klog cluster start goes on with it.",
     .examples = "klog cluster stop",
     .options = options,
     .run = run,
