@@ -5,17 +5,21 @@
  */
 #include "rig.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "daemon/follow/follow.h"
 #include "daemon/replica/partition_follow.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/record/iter.h"
 #include "lib/store/plog.h"
+#include "tests/sim/rand.h"
 
-enum { NODES = 3 };
+enum { NODES = 3, WRITES_MAX = 3000 };
 #define TOPIC "copied"
 
 struct node {
@@ -516,7 +520,7 @@ static void upkeep_of_what_is_followed(void **state)
     int64_t start = ends_of(0).start_offset;
     assert_true(start > 0);
     wait_until(ends_of(1).start_offset == start);
-    assert_int_equal(ends_of(1).size_bytes, ends_of(0).size_bytes);
+    wait_until(ends_of(1).size_bytes == ends_of(0).size_bytes);
     nodes_stop();
 }
 
@@ -676,6 +680,144 @@ static void stopping_waits_for_nobody(void **state)
     nodes_stop();
 }
 
+/* ---- all at once ---- */
+
+/* One who writes with acks=all to whoever leads, until told to stop; what was acknowledged is noted. */
+struct writer {
+    pthread_t thread;
+    int number;
+    int32_t n_acked, n_failed;
+    int64_t offsets[WRITES_MAX]; /* by number of the write; -1: it was not acknowledged */
+};
+
+static atomic_int leads_now; /* index of the node */
+static atomic_bool writing;
+
+static void write_one(struct writer *w, int32_t k)
+{
+    char value[32];
+    int64_t offset;
+
+    snprintf(value, sizeof value, "w%d-%d", w->number, k);
+    int err = produce(atomic_load(&leads_now), -1, value, 1, &offset);
+    w->offsets[k] = err == 0 ? offset : -1;
+    w->n_acked += err == 0;
+    w->n_failed += err != 0;
+}
+
+static void *write_on(void *arg)
+{
+    struct writer *w = arg;
+
+    for (int32_t k = 0; k < WRITES_MAX; k++) {
+        if (atomic_load(&writing))
+            write_one(w, k);
+        else
+            w->offsets[k] = -1;
+    }
+    return NULL;
+}
+
+/* The value at the offset, in the log of node i: one record a batch, "VALUE-0". */
+static void assert_has(int i, int64_t offset, const char *value)
+{
+    struct plog_span s;
+    struct record_iter it;
+    struct record r;
+    uint8_t bytes[512];
+
+    assert_int_equal(plog_read_to_copy(nodes[i].pt->log, offset, offset + 1, 1, true, &s), 0);
+    assert_true(s.n > 0 && s.n <= (int64_t)sizeof bytes);
+    assert_int_equal(plog_span_read(&s, bytes), 0);
+    record_iter_init(&it);
+    assert_int_equal(record_iter_start(&it, slice_of(bytes, (size_t)s.n), 4096), 0);
+    assert_int_equal(record_iter_next(&it, &r), 1);
+    assert_int_equal(r.offset, offset);
+    assert_int_equal(r.value.n, strlen(value) + 2);
+    assert_memory_equal(r.value.p, value, strlen(value));
+    record_iter_done(&it);
+    plog_span_release(&s);
+}
+
+/* Every replica is in sync all the time, so any may be elected at any moment: also one that has heard nothing of the epochs in
+ * between, or while another still believes that it leads. */
+static void disturb(struct rnd *r)
+{
+    int i = (int)rnd_below(r, 3);
+
+    switch (rnd_below(r, 4)) {
+    case 0: /* it hears of nothing, until it is told again */
+        follow_stop_partition(nodes[i].follow, nodes[i].pt);
+        break;
+    case 1: /* everybody hears, in some order */
+        set_leader(i);
+        for (int k = 0; k < 3; k++)
+            tell_node(&nodes[(i + k + (int)rnd_below(r, 3)) % 3]);
+        tell_all();
+        atomic_store(&leads_now, i);
+        break;
+    case 2: /* only the new leader and one other hear: the old one is a zombie */
+        set_leader(i);
+        tell_node(&nodes[i]);
+        tell_node(&nodes[(i + 1) % 3]);
+        if (rnd_one_in(r, 2))
+            atomic_store(&leads_now, i);
+        break;
+    default:
+        tell_all();
+        break;
+    }
+}
+
+static void whatever_happens_what_was_acknowledged_is_everywhere(void **state)
+{
+    (void)state;
+    static const char *const small[] = { "segment.bytes", "4096", "flush.policy", "async", NULL };
+    static struct writer writers[3];
+    const char *seed = getenv("SEED"), *events = getenv("EVENTS");
+    struct rnd r = rnd_of(seed == NULL ? 1 : strtoull(seed, NULL, 10), RND_SWARM, 0);
+    int n = events == NULL ? 60 : atoi(events), acked = 0;
+
+    nodes_start(3, small);
+    lead(0);
+    atomic_store(&leads_now, 0);
+    atomic_store(&writing, true);
+    for (int k = 0; k < 3; k++) {
+        writers[k] = (struct writer){ .number = k };
+        pthread_create(&writers[k].thread, NULL, write_on, &writers[k]);
+    }
+    for (int k = 0; k < n; k++) {
+        int64_t leo = replica_of(0).leo + replica_of(1).leo + replica_of(2).leo;
+        disturb(&r);
+        for (int spins = 0; spins < 2000 && leo == replica_of(0).leo + replica_of(1).leo + replica_of(2).leo; spins++)
+            sched_yield();
+    }
+    lead(2);
+    atomic_store(&leads_now, 2);
+    wait_until(replica_of(2).hw == replica_of(2).leo);
+    atomic_store(&writing, false);
+    for (int k = 0; k < 3; k++)
+        pthread_join(writers[k].thread, NULL);
+    assert_int_equal(produce(2, -1, "last", 1, NULL), 0);
+    assert_same_logs(0, 1, 0);
+    assert_same_logs(0, 2, 0);
+    for (int k = 0; k < 3; k++) {
+        char value[32];
+        for (int32_t i = 0; i < WRITES_MAX; i++) {
+            snprintf(value, sizeof value, "w%d-%d", k, i);
+            if (writers[k].offsets[i] >= 0)
+                assert_has((int)rnd_below(&r, 3), writers[k].offsets[i], value);
+        }
+        acked += writers[k].n_acked;
+    }
+    if (events != NULL)
+        print_message("%d acknowledged, the log ends at %lld in epoch %d\n", acked, (long long)ends_of(0).end_offset, now.leader_epoch);
+    assert_true(acked > 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(replica_of(i).role, REPLICA_DAMAGED);
+    nodes_stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -695,6 +837,7 @@ int main(void)
         cmocka_unit_test(a_follower_lets_go_of_what_the_leader_has_deleted),
         cmocka_unit_test(only_replicas_of_this_epoch_count),
         cmocka_unit_test(stopping_waits_for_nobody),
+        cmocka_unit_test(whatever_happens_what_was_acknowledged_is_everywhere),
     };
     return RUN(tests);
 }
