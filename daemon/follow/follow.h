@@ -42,7 +42,7 @@ void follow_free(struct follow *f);
  * partition take effect in their order. */
 void follow_partition(struct follow *f, struct partition *pt, const struct follow_leader *leader);
 /* It follows no more: it leads, is damaged, or is about to be removed. The reference that was kept is given back soon,
- * without waiting for anybody. Any thread; of one that is not followed it changes nothing. */
+ * without waiting for anybody; one that is retired is let go of without being told, a moment later. Any thread; of one that is not followed it changes nothing. */
 void follow_stop_partition(struct follow *f, struct partition *pt);
 
 #endif

@@ -95,9 +95,15 @@ static void part_rest(struct part *p)
     timer_set_in(p->shard->loop, &p->rest, ms);
 }
 
+/* Whoever removes a partition waits for all references to it. */
 static void on_rested(struct timer *t)
 {
-    part_ready(container_of(t, struct part, rest));
+    struct part *p = container_of(t, struct part, rest);
+
+    if (partition_copy_is_over(p->pt))
+        part_leave(p);
+    else
+        part_ready(p);
 }
 
 /* What was appended waits for its flush; la: the lane that waits with it, or NULL. */

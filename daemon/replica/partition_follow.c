@@ -72,6 +72,14 @@ bool partition_copy_point(struct partition *pt, struct partition_copy *ret)
     return ok;
 }
 
+bool partition_copy_is_over(struct partition *pt)
+{
+    lock_take(&pt->mu);
+    bool over = pt->deleted;
+    lock_release(&pt->mu);
+    return over;
+}
+
 /* Takes change_mu unless the answer does not count any more. */
 static bool begin_change(struct partition *pt, const struct partition_copy *at, bool cuts)
 {

@@ -37,6 +37,9 @@ struct partition_copy { /* where it has to go on */
 /* False: it follows nobody now. */
 bool partition_copy_point(struct partition *pt, struct partition_copy *ret);
 
+/* It is being removed: nobody copies it any more. */
+bool partition_copy_is_over(struct partition *pt);
+
 /* What became of an answer. */
 enum copy_result {
     COPY_DONE,

@@ -680,6 +680,25 @@ static void stopping_waits_for_nobody(void **state)
     nodes_stop();
 }
 
+/* Who removes it waits for the follower's reference. */
+static void a_partition_that_is_removed_is_let_go_of(void **state)
+{
+    (void)state;
+    nodes_start(2, NULL);
+    lead(0);
+    assert_int_equal(produce(0, -1, "x", 1, NULL), 0);
+    for (int i = 1; i >= 0; i--) {
+        partitions_retire(nodes[i].g.b.partitions, TOPIC, 0);
+        partition_unref(nodes[i].pt);
+        assert_int_equal(partitions_remove(nodes[i].g.b.partitions, TOPIC, 0), 0);
+        follow_stop(nodes[i].follow);
+        assert_true(rig_stop(&nodes[i].g));
+        follow_free(nodes[i].follow);
+        nodes[i].runs = false;
+    }
+    nodes_stop();
+}
+
 /* ---- all at once ---- */
 
 /* One who writes with acks=all to whoever leads, until told to stop; what was acknowledged is noted. */
@@ -837,6 +856,7 @@ int main(void)
         cmocka_unit_test(a_follower_lets_go_of_what_the_leader_has_deleted),
         cmocka_unit_test(only_replicas_of_this_epoch_count),
         cmocka_unit_test(stopping_waits_for_nobody),
+        cmocka_unit_test(a_partition_that_is_removed_is_let_go_of),
         cmocka_unit_test(whatever_happens_what_was_acknowledged_is_everywhere),
     };
     return RUN(tests);
