@@ -2,8 +2,9 @@
 /*
  * One leader: its lanes, the requests they send, and dealing the answers out to the partitions. On the shard's thread.
  *
- * A lane that is free takes all that is ready. Every partition is named in each request: lanes keep those that move apart
- * from those that are idle, which are named again only when the leader has held them for replica.fetch.wait.max.ms.
+ * A lane that is free takes what is ready, up to a share. Every partition is named in each request: lanes keep those that
+ * move apart from those that are idle, which are named again only when something came for one of them, or when the leader
+ * has held them for replica.fetch.wait.max.ms.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@ enum {
     FETCH_VERSION_MIN = 15, /* the first that carries the broker epoch */
     CONNECT_BACKOFF_MS = 50,
     ANSWER_MS = 30000, /* beyond what the leader may wait */
+    SHARE_MIN = 32,    /* partitions of a request; more when there are more than half of the lanes can have */
 };
 
 static const struct broker_config *config_of(const struct fetcher *fe)
@@ -119,7 +121,7 @@ static void name_part(struct lane *la, struct fetch_request_partitions *q, const
 static void lane_take_parts(struct lane *la)
 {
     struct fetcher *fe = la->fetcher;
-    int32_t max = MIN(fe->n_parts, PARTS_PER_REQUEST);
+    int32_t max = MAX(fe->n_parts / (LANES / 2), SHARE_MIN);
 
     la->asked = xreallocarray(la->asked, (size_t)max, sizeof(struct part *));
     la->n_asked = 0;

@@ -6,9 +6,10 @@
  *   fetcher.c  one leader: requests and answers
  *   part.c     one partition: what follows from an answer
  *
- * A fetcher has a few lanes, each with one request out at most, over a connection of its own: the leader holds a request
- * until something comes for one of its partitions, and those that wait for a flush, or were told of meanwhile, must not wait
- * for that. A partition is in one place at a time, by its state.
+ * A fetcher has lanes, each with one request out at most, over a connection of its own: the leader holds a request until
+ * something comes for one of its partitions, and those that wait for a flush, or were told of meanwhile, must not wait for
+ * that. And what comes for one costs a look at each of its request, so many partitions go into many requests. A partition
+ * is in one place at a time, by its state.
  */
 #ifndef KLOG_DAEMON_FOLLOW_INT_H
 #define KLOG_DAEMON_FOLLOW_INT_H
@@ -23,8 +24,7 @@
 #include "lib/loop/workers.h"
 
 enum {
-    LANES = 4,
-    PARTS_PER_REQUEST = 10000,
+    LANES = 64, /* as many requests may be parked at a broker: CLIENT_PARKED_MAX */
 };
 
 struct fetcher;
