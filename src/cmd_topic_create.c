@@ -10,6 +10,7 @@
 static const struct option_spec options[] = {
     { "partitions", 'p', "N", "number of partitions; else the broker's num.partitions" },
     { "replicas", 'r', "N", "copies of each partition; else the broker's default.replication.factor" },
+    { "replication-factor", 0, "N", "the same, by Kafka's name" },
     { "config", 'c', "KEY=VALUE", "a setting of the topic; may be given more than once" },
     { "if-not-exists", 0, NULL, "a topic that is there already is no failure" },
     { "dry-run", 0, NULL, "let the broker check, create nothing" },
@@ -60,11 +61,12 @@ static int request_fill(struct session *s, struct create_topics_request *req)
     struct create_topics_request_configs *configs;
     int32_t n_configs;
     int64_t partitions, replicas;
+    const char *kafkas = "replication-factor";
     int rc;
 
     wire_defaults(&wire_create_topics_request, req);
     if ((rc = args_get_int(a, "partitions", 1, INT32_MAX, -1, &partitions)) != CLI_OK ||
-        (rc = args_get_int(a, "replicas", 1, INT16_MAX, -1, &replicas)) != CLI_OK ||
+        (rc = args_get_int(a, args_has(a, kafkas) ? kafkas : "replicas", 1, INT16_MAX, -1, &replicas)) != CLI_OK ||
         (rc = configs_fill(s, &configs, &n_configs)) != CLI_OK)
         return rc;
     req->timeout_ms = (int32_t)s->timeout_ms;

@@ -279,6 +279,8 @@ static struct broker *route_by_id(struct client_call_state *s, int32_t id)
     if (s->need_seq > 0 && !fresh)
         return route_wait_for_metadata(s);
     struct broker *b = broker_find(c, id);
+    if (b != NULL && fresh && !b->known)
+        return route_refuse(s, KERR_BROKER_NOT_AVAILABLE); /* it did not answer, and has left the cluster */
     if (b != NULL)
         return b;
     return fresh ? route_look_again(s, KERR_BROKER_NOT_AVAILABLE) : route_wait_for_metadata(s);

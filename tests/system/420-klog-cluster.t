@@ -5,7 +5,7 @@ requires jq java kcat
 [ -e /usr/share/java/zookeeper.jar ] || skip "needs libzookeeper-java"
 requires_klogd
 C=$T/cluster
-cleanup_fn '[ ! -d $C ] || klog cluster stop --dir "$C"; cp "$C"/*/*.log "$T/"'
+cleanup_fn '[ ! -d $C ] || klog cluster stop --dir "$C"; cat "$C"/*/*.log >"$T/cluster.log"'
 cluster() { klog cluster "$1" --dir "$C" "${@:2}"; }
 state() { cluster status --json | jq -r 'select((.broker // 0) == '"$1"').state'; }
 

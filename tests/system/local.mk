@@ -159,6 +159,7 @@ SYSTEM_TESTS += \
     %D%/410-klog-run-and-a-topic-made-anew.t \
     %D%/411-times-without-a-zone.t \
     %D%/420-klog-cluster.t \
+    %D%/421-a-broker-of-three-is-killed.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
