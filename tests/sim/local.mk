@@ -29,6 +29,13 @@ UNIT_TESTS += %D%/test_checkers
 %C%_test_checkers_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
 %C%_test_checkers_LDADD = %D%/libsimdisk.a %D%/libsim.a $(LIBS_STORE) $(CMOCKA_LIBS)
 
+# A register store for several brokers, and as nasty as ZooKeeper.
+UNIT_TESTS += %D%/test_simregisters
+%C%_test_simregisters_SOURCES = %D%/test_simregisters.c %D%/simregisters.c %D%/simregisters.h \
+	tests/unit/daemon/registers_conformance.c tests/unit/daemon/registers_conformance.h
+%C%_test_simregisters_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_simregisters_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
 # The simulator: a whole broker with raw clients. `make check` runs a few seeds (tests/sim/seeds.sh), `make check-sim` 20,000.
 check_PROGRAMS += %D%/sim
 %C%_sim_SOURCES = %D%/batches.c %D%/batches.h %D%/client.c %D%/client.h %D%/client_admin.c %D%/client_fetch.c %D%/client_group.c \

@@ -32,6 +32,7 @@ enum rnd_kind {
     RND_ROT,
     RND_LIFE, /* settings of a life */
     RND_STORE,
+    RND_REGISTERS,
 };
 
 static inline uint64_t rnd_mix(uint64_t x)
