@@ -8,7 +8,11 @@
  *       take their place in the order of the log, whatever offset a damaged batch claims.
  *
  *   L2  A shard is served as a whole or not at all: when the disk cannot be read, loading begins anew after a while.
+ *
+ *   L3  Nothing is read before the high watermark is known to be current (R16 of daemon/replica): after a change of leader
+ *       positions that were acknowledged may still be above it.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +28,7 @@ enum {
     LINES_MAX = 20, /* about damage, a loading */
     RETRY_MIN_MS = 500,
     RETRY_MAX_MS = 30000,
+    CURRENT_MS = 20, /* between two looks whether the high watermark is current */
 };
 
 struct loading {
@@ -112,6 +117,8 @@ static int load_all(struct loading *ld)
     partition_view(sh->partition, &v);
     if (v.err != KERR_NONE)
         return 0; /* load_done sees to that */
+    if (!v.hw_is_current)
+        return -EAGAIN;
     record_iter_init(&ld->it);
     arena_init(&ld->arena);
     int rc = load_log(ld, sh->partition->log, v.start_offset, v.hw);
@@ -162,6 +169,12 @@ static void try_again_later(struct shard *sh)
     sh->retry_ms = MIN(2 * sh->retry_ms, RETRY_MAX_MS);
 }
 
+/* Its replicas are about to say how far they are. */
+static void wait_until_current(struct shard *sh)
+{
+    timer_set(sh->loop, &sh->load_timer, loop_now_ms(sh->loop) + CURRENT_MS);
+}
+
 static void load_done(struct job *j)
 {
     struct shard *sh = container_of(j, struct shard, load);
@@ -171,6 +184,8 @@ static void load_done(struct job *j)
     sh->reading = false;
     if (sh->state == SHARD_LOADING && shard_has_moved(sh)) {
         shard_unload(sh);
+    } else if (sh->state == SHARD_LOADING && sh->load_rc == -EAGAIN) {
+        wait_until_current(sh);
     } else if (sh->state == SHARD_LOADING && sh->load_rc < 0) {
         try_again_later(sh);
     } else if (sh->state == SHARD_LOADING) {
@@ -206,7 +221,7 @@ void shard_load(struct shard *sh)
     sh->partition = pt;
     sh->leader_epoch = v.leader_epoch;
     sh->retry_ms = RETRY_MIN_MS;
-    sh->state = v.start_offset == v.hw ? SHARD_ACTIVE : SHARD_LOADING;
+    sh->state = v.hw_is_current && v.start_offset == v.hw ? SHARD_ACTIVE : SHARD_LOADING;
     if (sh->state == SHARD_ACTIVE)
         loop_post(sh->loop, &sh->moved);
     else

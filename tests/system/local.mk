@@ -161,5 +161,6 @@ SYSTEM_TESTS += \
     %D%/420-klog-cluster.t \
     %D%/421-a-broker-of-three-is-killed.t \
     %D%/501-two-brokers.t \
-    %D%/502-a-leader-dies.t
+    %D%/502-a-leader-dies.t \
+    %D%/503-a-coordinator-dies.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
