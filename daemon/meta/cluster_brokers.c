@@ -89,7 +89,7 @@ static void load_done(struct job *j)
         unfinished_follow(c);
         lead_brokers_changed(c);
         c->deps.settings(c->deps.arg, &l->defaults->config);
-    } else if (l->rc != -EAGAIN) {
+    } else if (l->rc < 0 && l->rc != -EAGAIN && l->rc != -EREMOTEIO) {
         log_error("brokers: cannot read their registers: %s", strerror(-l->rc));
     }
     brokers_load_done(l);

@@ -109,19 +109,15 @@ static int vanished(int rc)
     return rc == -ENOENT ? -EAGAIN : rc;
 }
 
-static int partition_load(struct cluster *c, const char *topic, int32_t id, struct bytebuf *b,
-                          struct cluster_partition **ret)
+static int partition_decode(const char *path, const struct register_got *g, struct cluster_partition **ret)
 {
-    CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, id);
     struct partition_register r;
-    int64_t version;
 
-    int rc = registers_get_wait(c->deps.registers, path, b, &version);
-    if (rc < 0)
-        return vanished(rc);
-    rc = partition_register_decode(bytes_of(b), version, &r);
+    if (g->rc < 0)
+        return vanished(g->rc);
+    int rc = partition_register_decode(bytes_of(&g->value), g->version, &r);
     if (rc < 0) {
-        log_error("register %s is malformed: %.200s", path, bytebuf_cstr(b));
+        log_error("register %s is malformed: %.*s", path, (int)MIN(g->value.n, (size_t)200), (const char *)g->value.p);
         return rc;
     }
     *ret = cluster_partition_new(&r);
@@ -192,19 +188,36 @@ static void choose_partitions(const struct topic_wants *w, int32_t n_known, stru
         ids[ret->n_read++] = id;
 }
 
+enum { READ_AT_ONCE = 256 }; /* registers */
+
 /* One of the first n_known whose register is malformed by now stays as it was. */
-static int partitions_load(struct cluster *c, const char *topic, int32_t n_known, struct bytebuf *b,
-                           struct topic_load *ret)
+static int some_load(struct cluster *c, const char *topic, int32_t n_known, const int32_t *ids, int n,
+                     struct topic_load *ret)
+{
+    struct register_got got[READ_AT_ONCE];
+    char *paths[READ_AT_ONCE];
+    int rc = 0;
+
+    for (int i = 0; i < n; i++)
+        paths[i] = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, ids[i]);
+    registers_get_many_wait(c->deps.registers, paths, n, got);
+    for (int i = 0; i < n; i++) {
+        int one = partition_decode(paths[i], &got[i], &ret->partitions[ids[i]]);
+        if (rc == 0 && !(one == -EBADMSG && ids[i] < n_known))
+            rc = one;
+        bytebuf_done(&got[i].value);
+        free(paths[i]);
+    }
+    return rc;
+}
+
+static int partitions_load(struct cluster *c, const char *topic, int32_t n_known, struct topic_load *ret)
 {
     int rc = 0;
 
     ret->partitions = xcalloc((size_t)ret->n_partitions + 1, sizeof(*ret->partitions));
-    for (int32_t i = 0; i < ret->n_read && rc == 0; i++) {
-        int32_t id = ret->read[i];
-        rc = partition_load(c, topic, id, b, &ret->partitions[id]);
-        if (rc == -EBADMSG && id < n_known)
-            rc = 0;
-    }
+    for (int32_t i = 0; i < ret->n_read && rc == 0; i += READ_AT_ONCE)
+        rc = some_load(c, topic, n_known, ret->read + i, MIN(ret->n_read - i, READ_AT_ONCE), ret);
     return rc;
 }
 
@@ -302,7 +315,7 @@ void topic_load(struct cluster *c, const char *name, const struct cluster_image 
     if (ret->rc == 0 && ret->found) {
         int32_t n_known = ret->same ? known->n_partitions : 0;
         choose_partitions(wants, n_known, ret);
-        ret->rc = partitions_load(c, name, n_known, &b, ret);
+        ret->rc = partitions_load(c, name, n_known, ret);
     }
     if (ret->rc == 0 && ret->found && (!ret->same || (wants->what & TOPIC_CONFIG) != 0))
         ret->rc = config_load(c, name, defaults, &b, ret);

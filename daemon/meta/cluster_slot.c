@@ -463,7 +463,7 @@ static void load_done(struct job *j)
 
     s->unfinished = l->rc == 0 && l->unfinished;
     if (l->rc < 0) {
-        if (l->rc != -EAGAIN)
+        if (l->rc != -EAGAIN && l->rc != -EREMOTEIO) /* which another call of the watch follows */
             log_error("topic %s: cannot read its registers: %s", s->name, strerror(-l->rc));
         s->open_rc = l->rc;
     } else if (s->hosted && (!same || l->n_partitions < s->n_hosted)) {

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/slice.h"
 
 struct exec;
@@ -87,9 +88,16 @@ int64_t registers_last_reply_ms(struct registers *r);
 
 /* The same for threads that may block, while the loop runs in another one. The names are the caller's to
  * free. */
-struct bytebuf;
 int registers_multi_wait(struct registers *r, struct register_op *ops, int n);
 int registers_get_wait(struct registers *r, const char *path, struct bytebuf *ret, int64_t *ret_version);
+/* Many at once, as registers_get_wait() of each: ret[i].rc says what became of paths[i]. The values are the caller's to free
+ * (bytebuf_done), whatever it was. */
+struct register_got {
+    int rc;
+    int64_t version;
+    struct bytebuf value;
+};
+void registers_get_many_wait(struct registers *r, char *const *paths, int n, struct register_got *ret);
 int registers_sync_wait(struct registers *r);
 int registers_children_wait(struct registers *r, const char *path, char ***ret_names, int *ret_n);
 void registers_names_free(char **names, int n);

@@ -7,6 +7,7 @@
  * call them, and the main thread while it starts. What is returned is the caller's, also the list of names.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "daemon/meta/registers.h"
 #include "lib/base/buf.h"
@@ -79,6 +80,39 @@ int registers_get_wait(struct registers *r, const char *path, struct bytebuf *re
     if (w.rc == 0)
         *ret_version = w.version;
     return w.rc;
+}
+
+struct many {
+    struct latch done;
+    struct register_got *ret;
+    int n, at; /* answers come in the order of the calls */
+};
+
+static void got_one_of_many(void *arg, int rc, struct slice value, int64_t version)
+{
+    struct many *m = arg;
+    struct register_got *g = &m->ret[m->at++];
+
+    g->rc = rc;
+    g->version = version;
+    if (rc == 0)
+        bytebuf_add(&g->value, value.p, value.n);
+    if (m->at == m->n)
+        latch_open(&m->done);
+}
+
+void registers_get_many_wait(struct registers *r, char *const *paths, int n, struct register_got *ret)
+{
+    struct many m = { .ret = ret, .n = n };
+
+    if (n == 0)
+        return;
+    memset(ret, 0, (size_t)n * sizeof *ret);
+    latch_init(&m.done, r->exec);
+    for (int i = 0; i < n; i++)
+        registers_get(r, paths[i], got_one_of_many, &m);
+    latch_wait(&m.done);
+    latch_done(&m.done);
 }
 
 static void got_children(void *arg, int rc, const char *const *names, int n)

@@ -162,5 +162,6 @@ SYSTEM_TESTS += \
     %D%/421-a-broker-of-three-is-killed.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t \
-    %D%/503-a-coordinator-dies.t
+    %D%/503-a-coordinator-dies.t \
+    %D%/504-zookeeper-away.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
