@@ -232,7 +232,7 @@ void admin_create(struct mount *m, struct node *parent, const char *name, fuse_r
         group_create(m, parent, name, req, fi);
         return;
     }
-    if (parent->kind != NODE_TOPIC || parent->view.parts != 0 || !partition_name_parse(name, &p) ||
+    if (parent->kind != NODE_TOPIC || parent->view.parts != 0 || !view_partition_parse(name, &p) ||
         (fi != NULL && (fi->flags & O_TRUNC) != 0)) {
         fuse_reply_err(req, EPERM);
         return;

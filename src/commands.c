@@ -44,8 +44,9 @@ static const struct command cmd_cluster = {
     .children = cluster_children,
 };
 
-static const struct command *const root_children[] = { &cmd_topic,   &cmd_config, &cmd_group,  &cmd_run,  &cmd_offsets,
-                                                       &cmd_cluster, &cmd_dump,   &cmd_verify, &cmd_ping, NULL };
+static const struct command *const root_children[] = { &cmd_cat,     &cmd_tail,    &cmd_append, &cmd_ls,    &cmd_trim,
+                                                       &cmd_topic,   &cmd_config,  &cmd_group,  &cmd_run,   &cmd_offsets,
+                                                       &cmd_cluster, &cmd_dump,    &cmd_verify, &cmd_ping,  NULL };
 const struct command klog_root = {
     .name = "klog",
     .operands = "",
@@ -56,6 +57,8 @@ const struct command klog_root = {
     .examples = "klog ping\n"
                 "klog topic create orders -p 3\n"
                 "klog topic describe orders\n"
+                "echo hello | klog append orders/p0\n"
+                "klog tail -f orders/json/all\n"
                 "klog verify /var/lib/klog",
     .online = true,
     .children = root_children,

@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/cli.c %D%/cli.h \
 	%D%/cluster.h %D%/cluster_dir.c %D%/cluster_process.c %D%/cluster_status.c \
 	%D%/cmd_cluster_kill.c %D%/cmd_cluster_start.c %D%/cmd_cluster_start_broker.c %D%/cmd_cluster_status.c %D%/cmd_cluster_stop.c \
+	%D%/cmd_append.c %D%/cmd_cat.c %D%/cmd_ls.c %D%/cmd_tail.c %D%/cmd_trim.c \
 	%D%/cmd_config_get.c %D%/cmd_config_set.c \
 	%D%/cmd_dump.c \
 	%D%/cmd_group_delete.c %D%/cmd_group_describe.c %D%/cmd_group_list.c %D%/cmd_group_reset.c \
@@ -22,6 +23,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/group_entries.c %D%/group_entries.h \
 	%D%/offline.c %D%/offline.h \
 	%D%/out.c %D%/out.h \
+	%D%/paths.c %D%/paths.h %D%/stream.c %D%/stream.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/session.c %D%/session.h \
 	%D%/topic_entries.c %D%/topic_entries.h \

@@ -274,7 +274,7 @@ void group_create(struct mount *m, struct node *parent, const char *name, fuse_r
                   const struct fuse_file_info *fi)
 {
     int32_t p;
-    if (!partition_name_parse(name, &p))
+    if (!view_partition_parse(name, &p))
         fuse_reply_err(req, EPERM);
     else
         group_begin(m, parent, name, parent->view.group, p, false, fi, req);
@@ -291,7 +291,7 @@ void group_rmdir(struct mount *m, struct node *parent, const char *name, fuse_re
 void group_unlink(struct mount *m, struct node *parent, const char *name, fuse_req_t req)
 {
     int32_t p;
-    if (!partition_name_parse(name, &p))
+    if (!view_partition_parse(name, &p))
         fuse_reply_err(req, EPERM);
     else
         group_begin(m, parent, name, parent->view.group, p, true, NULL, req);

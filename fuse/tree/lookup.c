@@ -169,7 +169,7 @@ static void lookup_in_group(struct lookup *l)
 {
     if (strcmp(l->name, ".status") == 0)
         lookup_found(l, NODE_GROUP_STATUS, NULL, -1);
-    else if (partition_name_parse(l->name, &l->partition))
+    else if (view_partition_parse(l->name, &l->partition))
         lookup_positions(l, l->partition, 1);
     else
         lookup_end(l, -ENOENT, NULL);
@@ -210,7 +210,7 @@ static void lookup_in_topic(struct lookup *l)
     int kind = group ? -1 : fixed_kind(dir, l->name);
     if (kind >= 0) {
         lookup_found(l, (enum node_kind)kind, NULL, -1);
-    } else if (!group && partition_name_parse(l->name, &l->partition)) {
+    } else if (!group && view_partition_parse(l->name, &l->partition)) {
         l->metadata.cb = on_partitions;
         topics_ask(l->mount, &l->metadata, dir->topic->name, l->max_age_ms);
     } else if (view_enter(&dir->view, l->name, &l->view) && view_is_built(&l->view)) {

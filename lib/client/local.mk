@@ -6,4 +6,4 @@ noinst_LIBRARIES += %D%/libclient.a
 	%D%/link.c %D%/member.c %D%/member.h %D%/member_beat.c %D%/member_commit.c %D%/member_int.h \
 	%D%/member_join.c %D%/member_plan.c %D%/positions.c %D%/positions.h \
 	%D%/metadata.c %D%/producer.c %D%/producer.h %D%/producer_batch.c %D%/producer_flow.c \
-	%D%/producer_int.h %D%/records.c %D%/records.h %D%/sync.c %D%/sync.h
+	%D%/producer_int.h %D%/reading.c %D%/reading.h %D%/records.c %D%/records.h %D%/sync.c %D%/sync.h

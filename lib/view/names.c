@@ -19,7 +19,7 @@ bool group_name_ok(const char *name)
     return topic_name_ok(name);
 }
 
-bool partition_name_parse(const char *name, int32_t *ret)
+bool view_partition_parse(const char *name, int32_t *ret)
 {
     int64_t v = 0;
     if (name[0] != 'p' || name[1] == '\0' || (name[1] == '0' && name[2] != '\0'))

@@ -10,7 +10,7 @@
 #define GROUP_NAME_MAX 249
 
 /* "p0", "p17": digits without a leading zero. */
-bool partition_name_parse(const char *name, int32_t *ret);
+bool view_partition_parse(const char *name, int32_t *ret);
 /* A name of a group that can be a name of a directory here: as for topics. */
 bool group_name_ok(const char *name);
 /* A legal name for a topic: [a-zA-Z0-9._-]{1,249}, not "." or "..". */

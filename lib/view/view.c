@@ -195,7 +195,7 @@ static bool path_leaf(const char *name, struct view_path *ret)
     if ((ret->view.parts & VIEW_AS_OPEN) != 0)
         return false;
     ret->partition = -1;
-    if (partition_name_parse(name, &ret->partition))
+    if (view_partition_parse(name, &ret->partition))
         ret->leaf = LEAF_PARTITION;
     else if (strcmp(name, "any") == 0)
         ret->leaf = LEAF_ANY;

@@ -12,3 +12,17 @@ complete_words() {
 has "commands" 'topic' "$(complete_words klog to)"
 eq "below topic" "create" "$(complete_words klog topic cr)"
 has "options" '--partitions' "$(complete_words klog topic create --par)"
+
+# what the cluster has
+klogd_start
+topic orders 3
+topic other
+eq "topics of paths" "orders/ other/" "$(complete_words klog cat o | xargs)"
+eq "partitions and names" "orders/p0 orders/p1 orders/p2" "$(complete_words klog cat orders/p | xargs)"
+eq "views" "orders/json/" "$(complete_words klog tail -f orders/j)"
+eq "views in views" "orders/json/follow/" "$(complete_words klog cat orders/json/f)"
+eq "a view is there once" "" "$(complete_words klog cat orders/json/j)"
+eq "all" "orders/json/all orders/json/any" "$(complete_words klog cat orders/json/a | xargs)"
+eq "topics" "orders other" "$(complete_words klog topic describe o | xargs)"
+status 0 klog group reset billing -t orders --to-latest --execute
+eq "groups" "billing" "$(complete_words klog group describe b)"

@@ -158,6 +158,7 @@ SYSTEM_TESTS += \
     %D%/406-klog-groups.t \
     %D%/410-klog-run-and-a-topic-made-anew.t \
     %D%/411-times-without-a-zone.t \
+    %D%/413-klog-reads-and-appends-by-paths.t \
     %D%/420-klog-cluster.t \
     %D%/421-a-broker-of-three-is-killed.t \
     %D%/501-two-brokers.t \

@@ -211,15 +211,15 @@ static void a_partition_name_has_one_spelling(void **state)
 {
     (void)state;
     int32_t p = -1;
-    assert_true(partition_name_parse("p0", &p));
+    assert_true(view_partition_parse("p0", &p));
     assert_int_equal(p, 0);
-    assert_true(partition_name_parse("p17", &p));
+    assert_true(view_partition_parse("p17", &p));
     assert_int_equal(p, 17);
     static const char *const bad[] = {
         "p", "p00", "p01", "P0", "0", "p-1", "p1x", "p99999999999", "p 1", ""
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(partition_name_parse(bad[i], &p));
+        assert_false(view_partition_parse(bad[i], &p));
 }
 
 static void topic_names_are_the_ones_of_kafka(void **state)
