@@ -109,9 +109,18 @@ static int tail_step(struct tails *ts, struct tail *t)
     return tail_print(ts, t) ? rc : STREAM_FAILED;
 }
 
+/* So many of them may go on: their last records come in the order of the operands. */
+static size_t tails_turn(const struct tails *ts)
+{
+    size_t i = 0;
+    while (i < ts->n && (ts->all[i].live || ts->all[i].stream.reading == NULL))
+        i++;
+    return MIN(i + 1, ts->n);
+}
+
 static bool any_woken(const struct tails *ts)
 {
-    for (size_t i = 0; i < ts->n; i++) {
+    for (size_t i = 0; i < tails_turn(ts); i++) {
         if (ts->all[i].stream.reading != NULL && ts->all[i].stream.woken)
             return true;
     }
@@ -132,7 +141,7 @@ static int tails_run(struct tails *ts)
     for (size_t i = 0; i < ts->n; i++)
         tail_open(ts, &ts->all[i]);
     while (open > 0) {
-        for (size_t i = 0; i < ts->n; i++) {
+        for (size_t i = 0; i < tails_turn(ts); i++) {
             struct tail *t = &ts->all[i];
             int rc = STREAM_SOME;
             while (t->stream.reading != NULL && t->stream.woken && rc == STREAM_SOME)
