@@ -125,9 +125,10 @@ def lost_text(srcdir, m):
 
 
 def check_texts(srcdir):
-    lost = [(m, why) for m in read_list(os.path.join(srcdir, "tests/mutants/list")) if (why := lost_text(srcdir, m)) is not None]
-    for m, why in lost:
-        print("tests/mutants/list: %s: %s" % (m.name, why))
+    lost = [(name, m, why) for name in ("tests/mutants/list", "tests/sim/bugs") for m in read_list(os.path.join(srcdir, name))
+            if (why := lost_text(srcdir, m)) is not None]
+    for name, m, why in lost:
+        print("%s: %s: %s" % (name, m.name, why))
     return 1 if lost else 0
 
 

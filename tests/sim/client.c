@@ -12,12 +12,12 @@
 
 enum { PATIENCE_S = 20 };
 
-struct sim *client_sim(const struct client *c)
+struct sim *client_sim(const struct rawclient *c)
 {
     return c->play->sim;
 }
 
-struct truth *client_truth(const struct client *c)
+struct truth *client_truth(const struct rawclient *c)
 {
     return &c->play->truth;
 }
@@ -25,7 +25,7 @@ struct truth *client_truth(const struct client *c)
 /* ---- life ---- */
 static void on_timer(struct sim_step *st)
 {
-    struct client *c = container_of(st, struct client, timer);
+    struct rawclient *c = container_of(st, struct rawclient, timer);
     const struct asked *first = TAILQ_FIRST(&c->asked);
     if (c->end != NULL && first != NULL && !c->reads_nothing && sim_now(client_sim(c)) - first->sent_ns > first->patience_ns) {
         sim_note(client_sim(c), "no answer", c->number, first->api, first->correlation);
@@ -36,9 +36,9 @@ static void on_timer(struct sim_step *st)
         client_tick_in(c, 500 * SIM_MS);
 }
 
-struct client *simclient_new(struct play *play, const struct client_kind *kind, int number, int host)
+struct rawclient *rawclient_new(struct play *play, const struct client_kind *kind, int number, int host)
 {
-    struct client *c = xcalloc(1, kind->size);
+    struct rawclient *c = xcalloc(1, kind->size);
     c->play = play;
     c->kind = kind;
     c->number = number;
@@ -52,7 +52,7 @@ struct client *simclient_new(struct play *play, const struct client_kind *kind, 
     return c;
 }
 
-static void drop_connection(struct client *c)
+static void drop_connection(struct rawclient *c)
 {
     c->end = NULL;
     c->is_open = false;
@@ -74,7 +74,7 @@ static void drop_connection(struct client *c)
         c->kind->closed(c);
 }
 
-void simclient_free(struct client *c)
+void rawclient_free(struct rawclient *c)
 {
     if (c == NULL)
         return;
@@ -91,7 +91,7 @@ void simclient_free(struct client *c)
     free(c);
 }
 
-void client_close(struct client *c)
+void client_close(struct rawclient *c)
 {
     if (c->end == NULL)
         return;
@@ -99,13 +99,13 @@ void client_close(struct client *c)
     drop_connection(c);
 }
 
-void client_tick_in(struct client *c, int64_t ns)
+void client_tick_in(struct rawclient *c, int64_t ns)
 {
     sim_in(client_sim(c), &c->timer, ns);
 }
 
 /* ---- writing ---- */
-static void flush(struct client *c)
+static void flush(struct rawclient *c)
 {
     if (!c->is_open)
         return;
@@ -118,13 +118,13 @@ static void flush(struct client *c)
     c->out.n = c->out_at = 0;
 }
 
-void client_send_bytes(struct client *c, const void *p, size_t n)
+void client_send_bytes(struct rawclient *c, const void *p, size_t n)
 {
     bytebuf_add(&c->out, p, n);
     flush(c);
 }
 
-struct asked *client_ask(struct client *c, const struct wire_message *m, int version, const void *body)
+struct asked *client_ask(struct rawclient *c, const struct wire_message *m, int version, const void *body)
 {
     struct wire_out out = { 0 };
     const char *field = NULL;
@@ -152,7 +152,7 @@ struct asked *client_ask(struct client *c, const struct wire_message *m, int ver
     return q;
 }
 
-void client_forget(struct client *c, struct asked *q)
+void client_forget(struct rawclient *c, struct asked *q)
 {
     TAILQ_REMOVE(&c->asked, q, link);
     c->n_asked--;
@@ -160,7 +160,7 @@ void client_forget(struct client *c, struct asked *q)
 }
 
 /* ---- reading ---- */
-static void *decode(struct client *c, const struct asked *q, struct slice frame, struct arena *a)
+static void *decode(struct rawclient *c, const struct asked *q, struct slice frame, struct arena *a)
 {
     const struct wire_message *m = wire_api_find(q->api)->response;
     struct slice body;
@@ -175,7 +175,7 @@ static void *decode(struct client *c, const struct asked *q, struct slice frame,
 }
 
 /* The next whole frame of b, without its size; false: not there yet. */
-static bool next_frame(struct client *c, const struct bytebuf *b, size_t at, struct slice *ret)
+static bool next_frame(struct rawclient *c, const struct bytebuf *b, size_t at, struct slice *ret)
 {
     if (b->n - at < 4)
         return false;
@@ -194,7 +194,7 @@ static void cut_front(struct bytebuf *b, size_t n)
     b->n -= n;
 }
 
-static void take_answer(struct client *c, struct slice frame)
+static void take_answer(struct rawclient *c, struct slice frame)
 {
     struct asked *q = TAILQ_FIRST(&c->asked);
     struct arena a;
@@ -215,7 +215,7 @@ static void take_answer(struct client *c, struct slice frame)
 
 static void on_readable(void *user)
 {
-    struct client *c = user;
+    struct rawclient *c = user;
     uint8_t some[16384];
     size_t k, at = 0;
     struct slice frame;
@@ -232,7 +232,7 @@ static void on_readable(void *user)
     }
 }
 
-static void look_at_written(struct client *c, struct slice frame)
+static void look_at_written(struct rawclient *c, struct slice frame)
 {
     struct asked *q = TAILQ_FIRST(&c->asked);
     struct arena a;
@@ -248,7 +248,7 @@ static void look_at_written(struct client *c, struct slice frame)
 
 static void on_written_to(void *user, const uint8_t *p, size_t n)
 {
-    struct client *c = user;
+    struct rawclient *c = user;
     struct slice frame;
     if (c->kind->written == NULL)
         return;
@@ -261,7 +261,7 @@ static void on_written_to(void *user, const uint8_t *p, size_t n)
 
 static void on_opened(void *user)
 {
-    struct client *c = user;
+    struct rawclient *c = user;
     c->is_open = true;
     c->kind->opened(c);
     if (c->end != NULL)
@@ -275,13 +275,13 @@ static void on_writable(void *user)
 
 static void on_gone(void *user, int err)
 {
-    struct client *c = user;
+    struct rawclient *c = user;
     sim_note(client_sim(c), "client lost its connection", c->number, err, c->n_asked);
     c->end = NULL;
     drop_connection(c);
 }
 
-void client_connect(struct client *c)
+void client_connect(struct rawclient *c)
 {
     static const struct simend_ops ops = {
         .opened = on_opened,
@@ -295,7 +295,7 @@ void client_connect(struct client *c)
 }
 
 /* ---- what several kinds ask ---- */
-struct asked *client_ask_metadata(struct client *c)
+struct asked *client_ask_metadata(struct rawclient *c)
 {
     struct metadata_request q;
     wire_defaults(&wire_metadata_request, &q);
@@ -307,7 +307,7 @@ struct asked *client_ask_metadata(struct client *c)
     return asked;
 }
 
-void client_heard_metadata(struct client *c, const struct asked *q, const struct metadata_response *rsp)
+void client_heard_metadata(struct rawclient *c, const struct asked *q, const struct metadata_response *rsp)
 {
     struct truth *t = client_truth(c);
     bool shown[TRUTH_TOPICS] = { false };
@@ -330,7 +330,7 @@ void client_heard_metadata(struct client *c, const struct asked *q, const struct
             truth_topic_missing(t, i, q->sent_ns);
 }
 
-int client_draw_topic(struct client *c)
+int client_draw_topic(struct rawclient *c)
 {
     struct truth *t = client_truth(c);
     int n = 0, found = -1;

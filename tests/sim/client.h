@@ -12,7 +12,7 @@
 #include "tests/sim/simnet.h"
 #include "tests/sim/truth.h"
 
-struct client;
+struct rawclient;
 struct play; /* tests/sim/play.h: the run that it is part of */
 
 struct asked {
@@ -25,18 +25,18 @@ struct asked {
 
 struct client_kind {
     const char *name;
-    size_t size; /* of the struct that begins with struct client */
-    void (*start)(struct client *c);
-    void (*opened)(struct client *c);
-    void (*answered)(struct client *c, struct asked *q, void *answer, struct arena *a);
+    size_t size; /* of the struct that begins with struct rawclient */
+    void (*start)(struct rawclient *c);
+    void (*opened)(struct rawclient *c);
+    void (*answered)(struct rawclient *c, struct asked *q, void *answer, struct arena *a);
     /* The broker has written that answer; it may never arrive. May be NULL. */
-    void (*written)(struct client *c, struct asked *q, void *answer);
-    void (*closed)(struct client *c); /* what was asked has no answer now: lost() was called for each */
-    void (*lost)(struct client *c, struct asked *q);
-    void (*tick)(struct client *c); /* client_tick_in */
+    void (*written)(struct rawclient *c, struct asked *q, void *answer);
+    void (*closed)(struct rawclient *c); /* what was asked has no answer now: lost() was called for each */
+    void (*lost)(struct rawclient *c, struct asked *q);
+    void (*tick)(struct rawclient *c); /* client_tick_in */
 };
 
-struct client {
+struct rawclient {
     struct play *play;
     const struct client_kind *kind;
     int number, host;
@@ -57,29 +57,29 @@ struct client {
     int64_t n_answers, n_closed;
 };
 
-struct client *simclient_new(struct play *play, const struct client_kind *kind, int number, int host);
-void simclient_free(struct client *c);
+struct rawclient *rawclient_new(struct play *play, const struct client_kind *kind, int number, int host);
+void rawclient_free(struct rawclient *c);
 
-void client_connect(struct client *c);
-void client_close(struct client *c); /* calls lost() and closed() */
-void client_tick_in(struct client *c, int64_t ns);
-struct sim *client_sim(const struct client *c);
-struct truth *client_truth(const struct client *c);
+void client_connect(struct rawclient *c);
+void client_close(struct rawclient *c); /* calls lost() and closed() */
+void client_tick_in(struct rawclient *c, int64_t ns);
+struct sim *client_sim(const struct rawclient *c);
+struct truth *client_truth(const struct rawclient *c);
 
 /* Sends a request; the client's own notes (a, b, c) can be set in what is returned. NULL: it did not fit its version. */
-struct asked *client_ask(struct client *c, const struct wire_message *m, int version, const void *body);
-void client_forget(struct client *c, struct asked *q); /* it gets no answer */
-void client_send_bytes(struct client *c, const void *p, size_t n);
+struct asked *client_ask(struct rawclient *c, const struct wire_message *m, int version, const void *body);
+void client_forget(struct rawclient *c, struct asked *q); /* it gets no answer */
+void client_send_bytes(struct rawclient *c, const void *p, size_t n);
 
 /* ---- what several kinds ask ---- */
-struct asked *client_ask_metadata(struct client *c);
-void client_heard_metadata(struct client *c, const struct asked *q, const struct metadata_response *rsp);
+struct asked *client_ask_metadata(struct rawclient *c);
+void client_heard_metadata(struct rawclient *c, const struct asked *q, const struct metadata_response *rsp);
 /* A topic that may be there and is not the broker's own; -1. */
-int client_draw_topic(struct client *c);
+int client_draw_topic(struct rawclient *c);
 
 extern const struct client_kind client_producer, client_consumer, client_admin, client_member, client_rude;
 /* Reads what has rotten places from its start to what was committed when it began, once. */
 extern const struct client_kind client_sweeper;
-bool client_sweeper_is_done(const struct client *c);
+bool client_sweeper_is_done(const struct rawclient *c);
 
 #endif

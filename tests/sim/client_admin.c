@@ -13,18 +13,18 @@
 enum { NAMES = 4 };
 
 struct admin {
-    struct client c; /* first */
+    struct rawclient c; /* first */
     int topic;       /* that the question is about; -1 */
     char name[16];
     bool compacts, retains, is_lazy;
 };
 
-static struct admin *of(struct client *c)
+static struct admin *of(struct rawclient *c)
 {
     return container_of(c, struct admin, c);
 }
 
-static void start(struct client *c)
+static void start(struct rawclient *c)
 {
     of(c)->topic = -1;
 }
@@ -32,7 +32,7 @@ static void start(struct client *c)
 /* ---- questions ---- */
 static void ask_create(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     const struct swarm *sw = &c->play->swarm;
     struct create_topics_request_configs configs[8];
     char segment[24], interval[24];
@@ -70,7 +70,7 @@ static void ask_create(struct admin *ad)
 
 static void ask_delete(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     struct truth_topic *t = &client_truth(c)->topics[ad->topic];
     struct delete_topics_request_topics topic = { .name = KSTR_NULL, .topic_id = t->id };
     struct delete_topics_request q = { .topics = &topic, .n_topics = 1, .timeout_ms = 15000 };
@@ -82,7 +82,7 @@ static void ask_delete(struct admin *ad)
 /* What nobody may do: all positions would go, or be looked for in the wrong partition. */
 static void ask_for_positions(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     struct kstr name = kstr_of("__consumer_offsets");
     ad->topic = -1;
     if (rnd_one_in(&c->rnd, 2)) {
@@ -109,7 +109,7 @@ static bool heard_of_positions(struct admin *ad, int16_t err)
 
 static void ask_grow(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     struct truth_topic *t = &client_truth(c)->topics[ad->topic];
     struct create_partitions_request_topics topic = { .name = kstr_of(t->name),
                                                       .count = MIN(t->n_partitions + 1, TRUTH_PARTITIONS),
@@ -122,7 +122,7 @@ static void ask_grow(struct admin *ad)
 /* By name, which may be another topic's by the time: only where nobody deletes any. */
 static void ask_delete_records(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     struct truth *t = client_truth(c);
     struct truth_topic *tt = &t->topics[ad->topic];
     int partition = (int)rnd_below(&c->rnd, (uint64_t)tt->n_partitions);
@@ -139,7 +139,7 @@ static void ask_delete_records(struct admin *ad)
 
 static void ask_alter(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     const struct truth_topic *t = &client_truth(c)->topics[ad->topic];
     char value[24];
     snprintf(value, sizeof value, "%lld", (long long)rnd_log(&c->rnd, 1024, 64 * 1024));
@@ -154,7 +154,7 @@ static void ask_alter(struct admin *ad)
 
 static void go_on(struct admin *ad)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     struct truth *t = client_truth(c);
     if (!c->is_open || c->n_asked > 0)
         return;
@@ -177,12 +177,12 @@ static void go_on(struct admin *ad)
         ask_alter(ad);
 }
 
-static void opened(struct client *c)
+static void opened(struct rawclient *c)
 {
     go_on(of(c));
 }
 
-static void tick(struct client *c)
+static void tick(struct rawclient *c)
 {
     if (c->end == NULL)
         client_connect(c);
@@ -193,7 +193,7 @@ static void tick(struct client *c)
 /* ---- answers ---- */
 static void answered_create(struct admin *ad, const struct create_topics_response *rsp)
 {
-    struct client *c = &ad->c;
+    struct rawclient *c = &ad->c;
     const struct create_topics_response_topics *t = &rsp->topics[0];
     play_mark_error(c->play, API_CREATE_TOPICS, t->error_code);
     int known = truth_topic_by_id(client_truth(c), &t->topic_id);
@@ -217,7 +217,7 @@ static void answered_delete(struct admin *ad, const struct delete_topics_respons
         truth_topic_deleted(client_truth(&ad->c), ad->topic);
 }
 
-static void answered(struct client *c, struct asked *q, void *answer, struct arena *a)
+static void answered(struct rawclient *c, struct asked *q, void *answer, struct arena *a)
 {
     struct admin *ad = of(c);
     (void)a;

@@ -10,7 +10,7 @@
 enum { RETRY_MS = 200 };
 
 struct consumer {
-    struct client c; /* first */
+    struct rawclient c; /* first */
     int topic, partition;
     int64_t position; /* -1: to be asked for */
     bool is_asking;
@@ -20,12 +20,12 @@ struct consumer {
     int64_t until; /* a sweeper goes on to the next partition there */
 };
 
-static struct consumer *of(struct client *c)
+static struct consumer *of(struct rawclient *c)
 {
     return container_of(c, struct consumer, c);
 }
 
-static void start(struct client *c)
+static void start(struct rawclient *c)
 {
     struct consumer *f = of(c);
     f->topic = -1;
@@ -33,14 +33,14 @@ static void start(struct client *c)
     f->max_bytes = (int32_t)rnd_log(&c->rnd, 100, 1 << 20);
 }
 
-static void start_sweeper(struct client *c)
+static void start_sweeper(struct rawclient *c)
 {
     start(c);
     of(c)->sweeps = true;
     of(c)->max_bytes = 1 << 20;
 }
 
-bool client_sweeper_is_done(const struct client *c)
+bool client_sweeper_is_done(const struct rawclient *c)
 {
     return container_of(c, struct consumer, c)->is_done;
 }
@@ -48,7 +48,7 @@ bool client_sweeper_is_done(const struct client *c)
 /* ---- questions ---- */
 static void ask_fetch(struct consumer *f)
 {
-    struct client *c = &f->c;
+    struct rawclient *c = &f->c;
     const struct truth_topic *t = &client_truth(c)->topics[f->topic];
     struct fetch_request_partitions part = { .partition = f->partition,
                                              .current_leader_epoch = -1,
@@ -72,7 +72,7 @@ static void ask_fetch(struct consumer *f)
 
 static void ask_start(struct consumer *f)
 {
-    struct client *c = &f->c;
+    struct rawclient *c = &f->c;
     struct list_offsets_request_partitions part = { .partition_index = f->partition, .current_leader_epoch = -1, .timestamp = -2 };
     struct list_offsets_request_topics topic = { .name = kstr_of(client_truth(c)->topics[f->topic].name),
                                                  .partitions = &part,
@@ -84,7 +84,7 @@ static void ask_start(struct consumer *f)
 
 static void new_target(struct consumer *f)
 {
-    struct client *c = &f->c;
+    struct rawclient *c = &f->c;
     f->topic = client_draw_topic(c);
     if (f->topic < 0) {
         client_ask_metadata(c);
@@ -126,7 +126,7 @@ static void choose_target(struct consumer *f)
 
 static void go_on(struct consumer *f)
 {
-    struct client *c = &f->c;
+    struct rawclient *c = &f->c;
     if (!c->is_open || f->is_asking || f->is_done || sim_now(client_sim(c)) < f->not_before_ns)
         return;
     choose_target(f);
@@ -140,13 +140,13 @@ static void go_on(struct consumer *f)
         ask_fetch(f);
 }
 
-static void opened(struct client *c)
+static void opened(struct rawclient *c)
 {
     of(c)->is_asking = false;
     go_on(of(c));
 }
 
-static void tick(struct client *c)
+static void tick(struct rawclient *c)
 {
     if (c->end == NULL && !c->stops)
         client_connect(c);
@@ -162,7 +162,7 @@ static void later(struct consumer *f)
 
 static void failed(struct consumer *f, int16_t err)
 {
-    struct client *c = &f->c;
+    struct rawclient *c = &f->c;
     const struct truth_topic *t = &client_truth(c)->topics[f->topic];
     const struct truth_partition *part = &t->parts[f->partition];
     sim_note(client_sim(c), "fetch error", c->number, err, f->position);
@@ -190,7 +190,7 @@ static void failed(struct consumer *f, int16_t err)
 
 static void answered_fetch(struct consumer *f, const struct asked *q, const struct fetch_response *rsp)
 {
-    struct client *c = &f->c;
+    struct rawclient *c = &f->c;
     struct truth *t = client_truth(c);
     if (rsp->error_code != 0 || rsp->n_responses != 1 || rsp->responses[0].n_partitions != 1) {
         later(f);
@@ -226,7 +226,7 @@ static void answered_fetch(struct consumer *f, const struct asked *q, const stru
         later(f);
 }
 
-static void answered(struct client *c, struct asked *q, void *answer, struct arena *a)
+static void answered(struct rawclient *c, struct asked *q, void *answer, struct arena *a)
 {
     struct consumer *f = of(c);
     (void)a;

@@ -17,7 +17,7 @@ enum { MINE_MAX = 64, SESSION_MS = 6000, REBALANCE_MS = 8000 };
 enum member_state { MEMBER_OUT, MEMBER_JOINING, MEMBER_SYNCING, MEMBER_IN };
 
 struct member {
-    struct client c; /* first */
+    struct rawclient c; /* first */
     int group;
     enum member_state state;
     char id[80];
@@ -32,7 +32,7 @@ struct member {
     bool must_find; /* the coordinator is to be asked for first */
 };
 
-static struct member *of(struct client *c)
+static struct member *of(struct rawclient *c)
 {
     return container_of(c, struct member, c);
 }
@@ -42,7 +42,7 @@ static struct kstr group_name(const struct member *m)
     return kstr_of(m->c.play->truth.groups[m->group].name);
 }
 
-static void start(struct client *c)
+static void start(struct rawclient *c)
 {
     struct member *m = of(c);
     m->group = (int)rnd_below(&c->rnd, 2);
@@ -188,7 +188,7 @@ static void ask_commit(struct member *m, const struct mine *mine)
 
 static void work(struct member *m)
 {
-    struct client *c = &m->c;
+    struct rawclient *c = &m->c;
     if (sim_now(client_sim(c)) >= m->beat_ns) {
         m->beat_ns = sim_now(client_sim(c)) + 2 * SIM_S;
         ask_heartbeat(m);
@@ -211,7 +211,7 @@ static void work(struct member *m)
 
 static void go_on(struct member *m)
 {
-    struct client *c = &m->c;
+    struct rawclient *c = &m->c;
     if (!c->is_open || c->n_asked > 0 || sim_now(client_sim(c)) < m->not_before_ns)
         return;
     if (m->must_find) {
@@ -224,19 +224,19 @@ static void go_on(struct member *m)
         work(m);
 }
 
-static void opened(struct client *c)
+static void opened(struct rawclient *c)
 {
     go_on(of(c));
 }
 
-static void closed(struct client *c)
+static void closed(struct rawclient *c)
 {
     struct member *m = of(c);
     if (m->state != MEMBER_IN)
         m->state = MEMBER_OUT;
 }
 
-static void tick(struct client *c)
+static void tick(struct rawclient *c)
 {
     struct member *m = of(c);
     if (c->end == NULL)
@@ -284,7 +284,7 @@ static void failed(struct member *m, int16_t err)
 
 static void answered_join(struct member *m, const struct join_group_response *rsp, struct arena *a)
 {
-    struct client *c = &m->c;
+    struct rawclient *c = &m->c;
     if (rsp->member_id.n > 0 && rsp->member_id.n < (int)sizeof m->id) {
         memcpy(m->id, rsp->member_id.p, (size_t)rsp->member_id.n);
         m->id[rsp->member_id.n] = '\0';
@@ -362,7 +362,7 @@ static void answered_commit(struct member *m, const struct asked *q, const struc
         failed(m, err);
 }
 
-static void answered(struct client *c, struct asked *q, void *answer, struct arena *a)
+static void answered(struct rawclient *c, struct asked *q, void *answer, struct arena *a)
 {
     struct member *m = of(c);
     switch (q->api) {

@@ -33,7 +33,7 @@ struct zombie {
 };
 
 struct producer {
-    struct client c; /* first */
+    struct rawclient c; /* first */
     bool idempotent;
     int16_t acks;
     int in_flight_max;
@@ -52,12 +52,12 @@ struct producer {
     struct zombie zombie;
 };
 
-static struct producer *of(struct client *c)
+static struct producer *of(struct rawclient *c)
 {
     return container_of(c, struct producer, c);
 }
 
-static void start(struct client *c)
+static void start(struct rawclient *c)
 {
     struct producer *p = of(c);
     struct rnd *r = &c->rnd;
@@ -77,7 +77,7 @@ static void start(struct client *c)
 /* ---- one batch ---- */
 static void ask_produce(struct producer *p, struct truth_batch *b)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     struct truth *t = client_truth(c);
     struct bytebuf bytes = { 0 };
     sim_batch_write(&b->spec, &bytes);
@@ -99,7 +99,7 @@ static void ask_produce(struct producer *p, struct truth_batch *b)
 
 static struct sim_batch_spec draw_batch(struct producer *p)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     return (struct sim_batch_spec){
         .client = c->number,
         .batch = client_truth(c)->clients[c->number].n,
@@ -116,7 +116,7 @@ static struct sim_batch_spec draw_batch(struct producer *p)
 
 static void send_new(struct producer *p)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     struct truth *t = client_truth(c);
     struct sim_batch_spec spec = draw_batch(p);
     if (p->idempotent) {
@@ -178,7 +178,7 @@ static void zombie_send(struct producer *p)
 
 static void zombie_answered(struct producer *p, int16_t err, int64_t base_offset, bool stale)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     struct truth *t = client_truth(c);
     struct truth_batch *b = truth_batch(t, c->number, p->zombie.batch);
     p->zombie.is_there = false;
@@ -212,7 +212,7 @@ static void give_up(struct producer *p)
 /* ---- what next ---- */
 static void new_target(struct producer *p)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     p->topic = client_draw_topic(c);
     if (p->topic < 0) {
         if (!p->metadata_asked)
@@ -247,7 +247,7 @@ static void send_again(struct producer *p)
 
 static void go_on(struct producer *p)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     int64_t now = sim_now(client_sim(c));
     if (!c->is_open || now < p->not_before_ns)
         return;
@@ -280,7 +280,7 @@ static void go_on(struct producer *p)
     }
 }
 
-static void opened(struct client *c)
+static void opened(struct rawclient *c)
 {
     struct producer *p = of(c);
     if (p->acks == 0)
@@ -289,7 +289,7 @@ static void opened(struct client *c)
     go_on(p);
 }
 
-static void tick(struct client *c)
+static void tick(struct rawclient *c)
 {
     struct producer *p = of(c);
     if (c->end == NULL && (!c->stops || p->n_pending > 0))
@@ -298,7 +298,7 @@ static void tick(struct client *c)
     client_tick_in(c, rnd_range(&c->rnd, 1, 1 + 2 * p->gap_ns));
 }
 
-static void lost(struct client *c, struct asked *q)
+static void lost(struct rawclient *c, struct asked *q)
 {
     struct producer *p = of(c);
     int i = q->api == API_PRODUCE ? pending_find(p, q->a) : -1;
@@ -333,7 +333,7 @@ static bool was_not_done(int16_t err)
 
 static void refused(struct producer *p, int i, int16_t err)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     struct truth *t = client_truth(c);
     struct truth_batch *b = truth_batch(t, c->number, p->pending[i].batch);
     const struct truth_topic *topic = &t->topics[b->topic];
@@ -379,7 +379,7 @@ static void refused(struct producer *p, int i, int16_t err)
 
 static void answered_produce(struct producer *p, const struct asked *q, const struct produce_response *rsp)
 {
-    struct client *c = &p->c;
+    struct rawclient *c = &p->c;
     int i = pending_find(p, q->a);
     if (rsp->n_responses != 1 || rsp->responses[0].n_partition_responses != 1)
         sim_fail(client_sim(c), "ORDER", "client %d: an answer to Produce has not the partition that was asked for", c->number);
@@ -406,7 +406,7 @@ static void answered_produce(struct producer *p, const struct asked *q, const st
     pending_take(p, i);
 }
 
-static void answered(struct client *c, struct asked *q, void *answer, struct arena *a)
+static void answered(struct rawclient *c, struct asked *q, void *answer, struct arena *a)
 {
     struct producer *p = of(c);
     (void)a;
@@ -433,7 +433,7 @@ static void answered(struct client *c, struct asked *q, void *answer, struct are
 }
 
 /* What is acknowledged must be on the disk before the answer leaves. */
-static void written(struct client *c, struct asked *q, void *answer)
+static void written(struct rawclient *c, struct asked *q, void *answer)
 {
     const struct produce_response *rsp = answer;
     const struct produce_response_partition_responses *pr = &rsp->responses[0].partition_responses[0];

@@ -8,16 +8,16 @@
 #include "tests/sim/play.h"
 
 struct rude {
-    struct client c; /* first */
+    struct rawclient c; /* first */
     int64_t holds_on_until_ns; /* asks for much, reads nothing and does not go */
 };
 
-static void start(struct client *c)
+static void start(struct rawclient *c)
 {
     c->gets_nothing = true;
 }
 
-static void opened(struct client *c)
+static void opened(struct rawclient *c)
 {
     uint8_t junk[64];
     c->reads_nothing = false;
@@ -46,7 +46,7 @@ static void opened(struct client *c)
     }
 }
 
-static void answered(struct client *c, struct asked *q, void *answer, struct arena *a)
+static void answered(struct rawclient *c, struct asked *q, void *answer, struct arena *a)
 {
     (void)q;
     (void)answer;
@@ -55,7 +55,7 @@ static void answered(struct client *c, struct asked *q, void *answer, struct are
         client_close(c);
 }
 
-static void tick(struct client *c)
+static void tick(struct rawclient *c)
 {
     if (c->end == NULL && !c->stops)
         client_connect(c);

@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "tests/sim/diskcheck.h"
+#include "tests/sim/libclient.h"
 #include "tests/sim/marks.h"
 #include "tests/sim/rot.h"
 #include "tests/sim/simbroker.h"
@@ -49,6 +50,7 @@ static void swarm_draw(struct swarm *sw, uint64_t seed)
         .lazy = !rnd_one_in(&r, 3),
         .registers_compact_min = rnd_log(&r, 2048, 64 * 1024),
         .changes_settings = rnd_one_in(&r, 3),
+        .has_lib = rnd_one_in(&r, 2),
     };
     if (sw->changes_settings) {
         sw->changes_policy = rnd_one_in(&r, 3);
@@ -357,7 +359,7 @@ static bool serves(const struct play *p)
 static void check_alive(struct play *p)
 {
     for (int i = 0; i < p->n_clients; i++) {
-        const struct client *c = p->clients[i];
+        const struct rawclient *c = p->clients[i];
         if (!c->gets_nothing && c->n_answers == p->answers[i]) {
             fibers_print(&p->host.exec.fibers);
             sim_fail(p->sim, "C12", "%s %d has had no answer for %d s, and nothing is wrong", c->kind->name, c->number, HEALED_S);
@@ -393,7 +395,7 @@ static bool is_drained(const struct play *p)
     for (int i = 0; i < p->n_clients; i++)
         if (p->clients[i]->kind == &client_producer && p->clients[i]->n_asked > 0)
             return false;
-    return true;
+    return libclient_pending(p->lib) == 0;
 }
 
 static bool has_rot(const struct play *p)
@@ -415,7 +417,7 @@ static void check_rotten(struct play *p)
 {
     if (!has_rot(p))
         return;
-    p->sweeper = simclient_new(p, &client_sweeper, PLAY_CLIENTS, 1 + PLAY_CLIENTS % (SIM_HOSTS - 1));
+    p->sweeper = rawclient_new(p, &client_sweeper, PLAY_CLIENTS, 1 + PLAY_CLIENTS % (SIM_HOSTS - 1));
     run_until(p, sim_now(p->sim) + DRAIN_S * SIM_S, has_swept);
     if (!has_swept(p))
         sim_fail(p->sim, "C12", "what stands before and behind rotten places is not given within %d s", DRAIN_S);
@@ -427,6 +429,7 @@ static void phase_end(struct play *p)
     p->phase = PLAY_DRAINING;
     for (int i = 0; i < p->n_clients; i++)
         p->clients[i]->stops = true;
+    libclient_stop(p->lib);
     run_until(p, sim_now(p->sim) + DRAIN_S * SIM_S, is_drained);
     if (!is_drained(p))
         sim_fail(p->sim, "C12", "batches have had no answer for %d s, and nothing is wrong", DRAIN_S);
@@ -476,7 +479,7 @@ static void on_line(void *arg, enum log_level level, const char *line)
 static void add_clients(struct play *p, const struct client_kind *kind, int n)
 {
     for (int i = 0; i < n && p->n_clients < PLAY_CLIENTS; i++) {
-        p->clients[p->n_clients] = simclient_new(p, kind, p->n_clients, 1 + p->n_clients % (SIM_HOSTS - 1));
+        p->clients[p->n_clients] = rawclient_new(p, kind, p->n_clients, 1 + p->n_clients % (SIM_HOSTS - 1));
         p->n_clients++;
     }
 }
@@ -512,6 +515,7 @@ static void play_begin(struct play *p, uint64_t seed, const struct plan *plan)
     add_clients(p, &client_consumer, sw->n_consumers);
     add_clients(p, &client_member, sw->n_members);
     add_clients(p, &client_rude, sw->n_rude);
+    p->lib = sw->has_lib ? libclient_new(p) : NULL;
 }
 
 void play_plan_of(uint64_t seed, struct plan *ret)
@@ -524,8 +528,9 @@ void play_plan_of(uint64_t seed, struct plan *ret)
 static void play_free(struct play *p)
 {
     for (int i = 0; i < p->n_clients; i++)
-        simclient_free(p->clients[i]);
-    simclient_free(p->sweeper);
+        rawclient_free(p->clients[i]);
+    rawclient_free(p->sweeper);
+    libclient_free(p->lib);
     simnet_free(p->nw);
     simdisk_free(p->disk);
     truth_done(&p->truth);

@@ -23,6 +23,7 @@ enum {
 struct swarm {
     int64_t faults_ms; /* so long */
     int n_producers, n_consumers, n_members, n_admins, n_rude;
+    bool has_lib;
     int n_dirs, n_loops, n_workers;
     bool changes_settings; /* each life has other threads, segment.bytes, ... */
     int last_dir_from;     /* ... and the last of the log directories is there from this life on */
@@ -46,7 +47,7 @@ struct play {
     struct plan plan;
     struct truth truth;
     struct diskread_hint hints[TRUTH_TOPICS][TRUTH_PARTITIONS];
-    struct client *clients[PLAY_CLIENTS];
+    struct rawclient *clients[PLAY_CLIENTS];
     int n_clients;
     enum play_phase phase;
     int64_t answers[PLAY_CLIENTS]; /* that each had had when all was healed and served */
@@ -59,7 +60,8 @@ struct play {
     bool is_stopping;           /* it was asked to */
     bool disk_lied;             /* it has told of errors, or rotted: what is damaged now is not the broker's fault */
     const struct fault *rot_due; /* when the process has ended; NULL */
-    struct client *sweeper;     /* reads what has rotten places, at the end */
+    struct libclient *lib;      /* libclient.h; NULL */
+    struct rawclient *sweeper;     /* reads what has rotten places, at the end */
     bool prints_lines;
     bool needs_start; /* a fault ended a log directory, or kept a log from being opened: until the next start not all need work */
     int64_t n_lives, n_crashes, n_power_cuts, n_clean_stops, n_failed_starts;

@@ -72,6 +72,7 @@ struct truth_batch {
     struct sim_batch_spec spec;
     uint32_t crc;
     int16_t acks;
+    bool is_loose; /* its client chose what else stands in the batch, and how */
     enum truth_fate fate;
     int64_t offset; /* where it stands, as acknowledged or seen; -1 */
     int64_t sent_ns, acked_ns;
