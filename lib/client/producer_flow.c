@@ -267,6 +267,7 @@ static void batch_answered(struct pbatch *b, const struct produce_response *r)
         return;
     }
     f->attempts = 0;
+    f->is_known = true;
     f->last_err = KERR_NONE;
     free(f->last_text);
     f->last_text = NULL;
@@ -407,8 +408,18 @@ static void flow_renumber(struct flow *f)
     f->renumber_from = INT32_MAX;
 }
 
+/* P1: a broker takes any number from a producer that it does not know, so that of several unanswered batches the second could
+ * be in the log, and the first, refused for a reason that passes, come behind it. */
+static int flow_flight_max(const struct flow *f)
+{
+    if (!producer_is_idempotent(f->p))
+        return f->p->cfg.acks == 0 ? INT32_MAX : 1;
+    return f->is_known ? FLIGHT_MAX : 1;
+}
+
 static void flow_adopt_id(struct flow *f)
 {
+    f->is_known = f->is_known && f->producer_id == f->p->id;
     f->producer_id = f->p->id;
     f->epoch = f->p->epoch;
     f->next_sequence = 0;
@@ -422,7 +433,7 @@ static bool flow_settle_doubts(struct flow *f)
     bool any = false;
     struct pbatch *b;
     TAILQ_FOREACH (b, &f->queue, entry) {
-        if (b->maybe_written && f->in_flight < FLIGHT_MAX) {
+        if (b->maybe_written && f->in_flight < flow_flight_max(f)) {
             any = true;
             batch_call(b);
         }
@@ -503,8 +514,7 @@ static void flow_arm(struct flow *f)
 
 static void flow_send_queue(struct flow *f)
 {
-    const struct producer *p = f->p;
-    int max = producer_is_idempotent(p) ? FLIGHT_MAX : p->cfg.acks == 0 ? INT32_MAX : 1;
+    int max = flow_flight_max(f);
     int64_t now = flow_now(f);
     struct pbatch *b = TAILQ_FIRST(&f->queue), *next;
     for (; b != NULL && f->in_flight < max && !f->recovering; b = next) {

@@ -7,7 +7,8 @@
  *   producer_flow.c   one partition: what is in flight, answers, recovery
  *
  * Rules (KIP-98, KIP-360):
- * - P1: the batches of a partition are sent in the order of their queue, at most FLIGHT_MAX unanswered.
+ * - P1: the batches of a partition are sent in the order of their queue, at most FLIGHT_MAX unanswered; one until the broker
+ *   has taken a batch of this producer id.
  * - P2: a batch keeps its bytes and its numbers through every retry as long as it may be in the log.
  * - P3: numbers change, or a new epoch begins, only while nothing of the partition is in flight and no batch
  *   that may be in the log waits for an answer. So what an old connection still carries is a duplicate or
@@ -81,6 +82,7 @@ struct flow {
     int64_t producer_id; /* that the numbers below belong to */
     int16_t epoch;
     int32_t next_sequence;
+    bool is_known;   /* the broker has a batch of this id */
     bool recovering; /* something failed: settle what is in flight before anything new is sent */
     bool needs_epoch;
     int32_t renumber_from; /* INT32_MAX: not needed */

@@ -248,23 +248,40 @@ static void a_hurried_send_lingers_no_longer(void **state)
 static void at_most_five_batches_are_in_flight_and_in_order(void **state)
 {
     struct fixture *f = *state;
+    send_number(f, 0);
+    run_until_told(f, 1); /* now the broker knows the producer */
     for (int i = 0; i < 5; i++)
         fake_script(&f->fc, API_PRODUCE, FAKE_HOLD, 0);
     for (int i = 0; i < 8; i++) {
-        send_number(f, i);
+        send_number(f, 1 + i);
         if (i < 5)
-            run_until_requests(f, API_PRODUCE, i + 1);
+            run_until_requests(f, API_PRODUCE, 1 + i + 1);
         else
             loop_run_once(f->lp, 0);
     }
     for (int i = 0; i < 5; i++)
         loop_run_once(f->lp, 0);
-    assert_int_equal(f->fc.requests[API_PRODUCE], 5);
-    assert_int_equal(f->n_told, 0);
+    assert_int_equal(f->fc.requests[API_PRODUCE], 6);
+    assert_int_equal(f->n_told, 1);
     fake_release(&f->fc);
-    run_until_told(f, 8);
-    expect_numbers(f, 8);
-    assert_int_equal(f->fc.requests[API_PRODUCE], 6); /* the three that waited went together */
+    run_until_told(f, 9);
+    expect_numbers(f, 9);
+    assert_int_equal(f->fc.requests[API_PRODUCE], 7); /* the three that waited went together */
+}
+
+/* A broker takes any number from a producer that it does not know: the second batch, were it there before the first was sent
+ * again, would stand before it. */
+static void until_the_broker_knows_the_producer_one_batch_is_in_flight(void **state)
+{
+    struct fixture *f = *state;
+    fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_NOT_LEADER_OR_FOLLOWER);
+    for (int i = 0; i < 3; i++) {
+        send_number(f, i);
+        loop_run_once(f->lp, 0);
+        loop_run_once(f->lp, 0);
+    }
+    run_until_told(f, 3);
+    expect_numbers(f, 3);
 }
 
 static void every_codec_is_written(void **state)
@@ -579,22 +596,24 @@ static void nothing_of_a_send_is_written_after_the_part_that_failed(void **state
     struct producer_config cfg = usual;
     cfg.batch_size = 10000;
     producer_start(f, &cfg);
+    send_number(f, 0);
+    run_until_told(f, 1);
     /* Batches of two records; in flight together: ab, cd, ef, gh. */
     fake_script(&f->fc, API_PRODUCE, FAKE_HOLD, 0);
     fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_TOPIC_AUTHORIZATION_FAILED);
     struct sent *w = send_many(f, 8, 4500, "abcdefgh");
     struct sent *next = send_value(f, "next");
-    run_until_requests(f, API_PRODUCE, 2);
+    run_until_requests(f, API_PRODUCE, 3);
     fake_release(&f->fc);
-    run_until_told(f, 2);
+    run_until_told(f, 3);
     assert_int_equal(w->rc, -EACCES);
-    assert_int_equal(w->offset, 0);
+    assert_int_equal(w->offset, 1);
     assert_int_equal(w->n_committed, 2);
     assert_int_equal(next->rc, 0);
-    assert_int_equal(f->log->n, 3);
-    assert_int_equal(f->log->values[1][0], 'b');
-    assert_string_equal(f->log->values[2], "next");
-    assert_int_equal(next->offset, 2);
+    assert_int_equal(f->log->n, 4);
+    assert_int_equal(f->log->values[2][0], 'b');
+    assert_string_equal(f->log->values[3], "next");
+    assert_int_equal(next->offset, 3);
 }
 
 static void a_bad_record_fails_only_its_own_send(void **state)
@@ -776,6 +795,7 @@ int main(void)
         T(a_flush_does_not_linger),
         T(a_hurried_send_lingers_no_longer),
         T(at_most_five_batches_are_in_flight_and_in_order),
+        T(until_the_broker_knows_the_producer_one_batch_is_in_flight),
         T(every_codec_is_written),
         T(acks_1_and_0_have_no_producer_id),
         T(a_send_larger_than_a_batch_goes_in_several_and_in_order),
