@@ -13,6 +13,7 @@
 #include "lib/base/mem.h"
 #include "lib/store/clean_int.h"
 #include "lib/store/plog_check.h"
+#include "lib/store/recover.h"
 
 struct copied_batch {
     struct batch_header h;
@@ -263,6 +264,24 @@ static int begin_segment(struct plog *l, int64_t base, int64_t text_base)
     return rc == -EINVAL || rc == -EAGAIN ? rc : plog_disk_error(l, rc, l->name);
 }
 
+/* Snapshots of producers speak of batches that are let go of, and of sequences that may come once more. They go before the new
+ * start is there: without any, a start has what the log says. */
+static int drop_snapshots(struct plog *l)
+{
+    struct recovery r = { .l = l };
+    int rc = listing_read(l->io, l->dirfd, l->name, &r.ls);
+
+    if (rc == 0)
+        rc = recovery_drop_snapshots(&r, -1);
+    listing_done(&r.ls);
+    if (rc == 0) {
+        l->snapshot_offset = -1;
+        l->snapshot_empty = false;
+        plog_drop_pending(l);
+    }
+    return plog_disk_error(l, rc, l->name);
+}
+
 /* The new segment first: a crash before its start is durable leaves the log as it was, one after it a log that begins
  * there. */
 int plog_restart(struct plog *l, int64_t base, int64_t text_base)
@@ -274,10 +293,10 @@ int plog_restart(struct plog *l, int64_t base, int64_t text_base)
         rc = begin_segment(l, base, text_base);
     if (rc == 0)
         rc = plog_disk_error(l, io_sync_dir(l->io, l->dirfd, l->name), l->name);
-    if (rc == 0) {
-        plog_drop_pending(l);
+    if (rc == 0)
+        rc = drop_snapshots(l);
+    if (rc == 0)
         rc = plog_delete_front(l, base);
-    }
     lock_release(&l->slow_mu);
     plog_call_done(l);
     return rc < 0 ? rc : 0;

@@ -137,10 +137,10 @@ static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *re
         at.position = ret->seg->sum.size;
         at.h.base_offset = ret->seg->sum.end_offset;
     }
-    ret->sum.size = at.position;
-    ret->sum.end_offset = at.h.base_offset;
     if (at.position == 0)
         return 0;
+    ret->sum.size = at.position;
+    ret->sum.end_offset = MIN(at.h.base_offset, offset); /* compaction may have left out what is between */
     rc = plog_text_before(l, ret->seg, at.position, &ret->sum.text_bytes);
     if (rc == 0)
         rc = count_entries(l, ret->seg, &ret->sum, &text_at);
