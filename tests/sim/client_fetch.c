@@ -60,7 +60,7 @@ static void ask_fetch(struct consumer *f)
     struct fetch_request q;
     wire_defaults(&wire_fetch_request, &q);
     q.max_wait_ms = f->max_wait_ms;
-    q.min_bytes = rnd_one_in(&c->rnd, 4) ? 10000 : 1;
+    q.min_bytes = !f->sweeps && rnd_one_in(&c->rnd, 4) ? 10000 : 1;
     q.max_bytes = f->max_bytes;
     q.topics = &topic;
     q.n_topics = 1;

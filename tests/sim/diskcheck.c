@@ -40,8 +40,8 @@ void diskcheck_acked(struct play *p, const struct truth_batch *b, int64_t base)
 {
     const struct truth_topic *t = &p->truth.topics[b->topic];
     const struct truth_partition *part = &t->parts[b->partition];
-    if (t->delete_asked || t->retains || t->compacts || t->is_lazy || base < part->start_asked)
-        return; /* it may have been deleted meanwhile */
+    if (t->delete_asked || t->retains || t->compacts || t->is_lazy || base < part->start_asked || part->rotten_to > 0)
+        return; /* it may have been deleted meanwhile, or not be found behind what has rotted */
     if (!is_on_disk(p, t, b, base))
         sim_fail(p->sim, "S4", "%s-%d: the batch at %lld (%d.%d) is acknowledged, but not on the disk (%s)", t->name, b->partition,
                  (long long)base, b->spec.client, b->spec.batch, what_is_missing(p, t, b->partition));
@@ -104,7 +104,7 @@ static void check_partition(struct play *p, int topic, int partition)
     if (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, false, dir, sizeof dir))
         sim_fail(p->sim, "C1", "%s-%d is not on the disk", t->name, partition);
     r.there = xcalloc((size_t)r.n_there, sizeof *r.there);
-    const char *wrong = diskread_log(p->disk, dir, false, 0, take_batch, &r, &at);
+    const char *wrong = diskread_log(p->disk, dir, false, false, 0, take_batch, &r, &at);
     if (wrong != NULL)
         sim_fail(p->sim, "C1", "%s/%020" PRId64 ".log: behind offset %" PRId64 ": %s", dir, at, r.next, wrong);
     if (r.next < part->committed && part->start_asked < part->committed && !t->retains)

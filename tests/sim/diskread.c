@@ -155,8 +155,8 @@ static const char *read_segment(const uint8_t *p, size_t n, diskread_fn *batch, 
     return NULL;
 }
 
-const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64_t from, diskread_fn *batch, void *arg,
-                         int64_t *ret_at)
+const char *diskread_log(struct simdisk *d, const char *dir, bool durable, bool gaps, int64_t from, diskread_fn *batch,
+                         void *arg, int64_t *ret_at)
 {
     size_t n;
     int64_t *all = numbers(d, dir, durable, ".log", &n);
@@ -174,7 +174,7 @@ const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64
         size = simdisk_peek(d, path, durable, p, (size_t)MAX(size, 0), 0);
         wrong = size < 0 ? "it cannot be read" : read_segment(p, (size_t)size, batch, arg, &next, &stop);
         free(p);
-        if (wrong == NULL && !stop && i + 1 < n && next != all[i + 1])
+        if (wrong == NULL && !stop && i + 1 < n && (gaps ? next > all[i + 1] : next != all[i + 1]))
             wrong = "the next file does not begin where it ends";
     }
     free(all);

@@ -15,10 +15,10 @@ bool diskread_find(struct simdisk *d, int n_dirs, const char *topic, int partiti
 
 /* The whole log: its .log files one behind the other. Calls batch for each that is sound, in order, until it says no or there
  * is none. Returns NULL, or a line that says what is wrong with the rest (*ret_at: the file's base offset). durable: only what
- * is on the disk for certain. */
+ * is on the disk for certain. gaps: a file may begin behind where the one before it ends. */
 typedef bool diskread_fn(void *arg, const uint8_t *p, const struct sim_batch_head *h);
-const char *diskread_log(struct simdisk *d, const char *dir, bool durable, int64_t from, diskread_fn *batch, void *arg,
-                         int64_t *ret_at);
+const char *diskread_log(struct simdisk *d, const char *dir, bool durable, bool gaps, int64_t from, diskread_fn *batch,
+                         void *arg, int64_t *ret_at);
 /* The batch that begins at that offset, of what is on the disk for certain. hint: where the last one was found, {0} at first. */
 struct diskread_hint {
     int64_t segment, at, offset;

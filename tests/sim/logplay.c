@@ -19,6 +19,7 @@
 enum {
     BATCHES_MAX = 2000,
     PRODUCERS = 3,
+    COPIED_MAX = 4, /* batches of one piece */
     LIFE_S = 600, /* none takes longer */
     CAPACITY = 16 << 20,
 };
@@ -43,17 +44,18 @@ struct logplay {
     struct uuid topic_id;
 
     /* what is true */
-    struct stored v[BATCHES_MAX + 1]; /* the log; v[n] is the one that was being appended when the process ended */
-    int n;
-    bool has_maybe;
+    struct stored v[BATCHES_MAX + COPIED_MAX]; /* the log; behind it those that were being appended when the process ended */
+    int n, n_maybe;
     /* What a truncation was about to cut when the process was killed. The log was opened without it, and as long as nothing was
      * synced since, a power cut may bring it back. */
-    struct stored cut[BATCHES_MAX + 1];
+    struct stored cut[BATCHES_MAX + COPIED_MAX];
     int n_cut;
     int64_t promised;    /* flushed: below it nothing is ever lost */
     int64_t start;       /* below it all was deleted */
     int64_t start_asked; /* or may have been */
     int64_t cut_to;      /* a truncation that has not said 0; -1: none */
+    int64_t begun;       /* a segment was begun there, and what was to come into it is not there */
+    bool copies;         /* batches come as a leader's, with offsets missing, and the log may begin anew elsewhere */
     bool power_went;     /* since the log was open last */
     int32_t n_sent;
 
@@ -61,7 +63,7 @@ struct logplay {
     struct datadir *dd;
     struct plog *l;
     int32_t leader_epoch;
-    bool stops, is_last, truncates;
+    bool stops, is_last, truncates, restarts;
     struct fiber *owner;
     bool is_over; /* nothing more can be said of it */
     int64_t n_lives, n_crashes, n_power_cuts, acked;
@@ -71,7 +73,7 @@ struct logplay {
 /* ---- the truth ---- */
 static int64_t end_of(const struct logplay *p)
 {
-    return p->n == 0 ? p->start : MAX(p->start, p->v[p->n - 1].next);
+    return MAX(MAX(p->start, p->begun), p->n == 0 ? 0 : p->v[p->n - 1].next);
 }
 
 /* The last batch of that producer, which may have been deleted; NULL: it has none. */
@@ -102,7 +104,7 @@ static bool came_back(struct looking *k, int i, const struct sim_batch_head *h)
             continue;
         p->v[i] = p->cut[c];
         p->n = k->n_known = i + 1;
-        p->has_maybe = false;
+        p->n_maybe = 0;
         MARK("log: what was being cut came back");
         return true;
     }
@@ -117,8 +119,10 @@ static bool look_at_batch(void *arg, const uint8_t *bytes, const struct sim_batc
     int i = k->at + 1;
     if (h->base_offset >= k->limit)
         return false;
-    while (k->at < 0 && i < k->n_known && p->v[i].base < h->base_offset)
-        i++; /* what was deleted */
+    for (; k->at < 0 && i < k->n_known && p->v[i].base < h->base_offset; i++) /* what was deleted */
+        if (p->v[i].next > p->start_asked)
+            sim_fail(p->sim, "S13", "the log begins at %lld; deletion was asked for up to %lld", (long long)h->base_offset,
+                     (long long)p->start_asked);
     bool fits = i < k->n_known && p->v[i].base == h->base_offset && p->v[i].crc == h->crc;
     if (!fits && came_back(k, i, h))
         fits = true;
@@ -131,9 +135,6 @@ static bool look_at_batch(void *arg, const uint8_t *bytes, const struct sim_batc
     if (s->leader_epoch != h->leader_epoch)
         sim_fail(p->sim, "R12", "the batch at %lld has leader epoch %d, and was given %d", (long long)h->base_offset,
                  h->leader_epoch, s->leader_epoch);
-    if (k->at < 0 && s->base > p->start_asked)
-        sim_fail(p->sim, "S13", "the log begins at %lld; deletion was asked for up to %lld", (long long)s->base,
-                 (long long)p->start_asked);
     k->at = i;
     k->next = s->next;
     return true;
@@ -143,10 +144,10 @@ static bool look_at_batch(void *arg, const uint8_t *bytes, const struct sim_batc
 static int64_t look(struct logplay *p, bool durable, int64_t limit, bool may_be_cut)
 {
     struct looking k = {
-        .p = p, .at = -1, .next = -1, .n_known = p->n + p->has_maybe, .limit = limit, .may_be_cut = may_be_cut
+        .p = p, .at = -1, .next = -1, .n_known = p->n + p->n_maybe, .limit = limit, .may_be_cut = may_be_cut
     };
     int64_t at;
-    const char *wrong = diskread_log(p->disk, DIR, durable, 0, look_at_batch, &k, &at);
+    const char *wrong = diskread_log(p->disk, DIR, durable, p->copies, 0, look_at_batch, &k, &at);
     if (wrong != NULL && may_be_cut && p->promised == 0) { /* never flushed: it cannot be told from one that has lost its mark (S10) */
         p->is_over = true;
         return -1;
@@ -156,9 +157,13 @@ static int64_t look(struct logplay *p, bool durable, int64_t limit, bool may_be_
     return k.next;
 }
 
-/* S4: what is said to be flushed. */
+/* S4: what is said to be flushed, as far as there are batches. */
 static void check_durable(struct logplay *p, int64_t flushed)
 {
+    int64_t last = 0;
+    for (int i = 0; i < p->n + p->n_maybe && p->v[i].next <= flushed; i++)
+        last = p->v[i].next;
+    flushed = last;
     if (flushed > MAX(p->start, p->start_asked) && look(p, true, flushed, false) < flushed)
         sim_fail(p->sim, "S4", "all below %lld is called flushed, and the disk has less", (long long)flushed);
 }
@@ -167,7 +172,7 @@ static void check_durable(struct logplay *p, int64_t flushed)
 static void check_files(struct logplay *p)
 {
     int64_t end = look(p, false, INT64_MAX, false);
-    if (p->n > 0 && end != end_of(p) && (end >= 0 || p->start_asked < end_of(p)))
+    if (p->n > 0 && end != p->v[p->n - 1].next && (end >= 0 || p->start_asked < end_of(p)))
         sim_fail(p->sim, "S2", "the files end at %lld, the log at %lld", (long long)end, (long long)end_of(p));
 }
 
@@ -311,9 +316,9 @@ static void append(struct logplay *p)
                           .producer = producer,
                           .first_seq = seq,
                           .next_seq = seq + h.count };
-    p->has_maybe = true;
+    p->n_maybe = 1;
     struct plog_appended a = append_bytes(p, &b);
-    p->has_maybe = false;
+    p->n_maybe = 0;
     if (a.err == KERR_KAFKA_STORAGE_ERROR)
         return;
     if (a.duplicate)
@@ -327,6 +332,83 @@ static void append(struct logplay *p)
     sim_note(p->sim, "appended", s->base, s->next, s->leader_epoch);
     p->n++;
     p->acked++;
+}
+
+/* ---- as a follower ---- */
+static void set_place(uint8_t *p, int64_t base, int32_t leader_epoch)
+{
+    put_be64(p + BATCH_BASE_OFFSET, (uint64_t)base);
+    put_be32(p + BATCH_LEADER_EPOCH, (uint32_t)leader_epoch);
+}
+
+/* The next batch that the leader has, behind those of v. */
+static void make_copied(struct logplay *p, int64_t base, struct stored *s, struct bytebuf *b)
+{
+    struct sim_batch_head h;
+    size_t from = b->n;
+    int producer = (int)rnd_below(&p->rnd, PRODUCERS);
+    int n = p->n;
+    p->n += p->n_maybe; /* its last batch may be in this piece */
+    const struct stored *last = last_of(p, producer);
+    p->n = n;
+    int32_t seq = last == NULL ? 0 : last->next_seq;
+    make_batch(p, producer, seq, p->n_sent++, b);
+    if (rnd_one_in(&p->rnd, 8))
+        p->leader_epoch++;
+    set_place(b->p + from, base, p->leader_epoch);
+    sim_batch_head(b->p + from, b->n - from, &h);
+    *s = (struct stored){ .base = base,
+                          .next = base + h.count,
+                          .crc = h.crc,
+                          .leader_epoch = p->leader_epoch,
+                          .producer = producer,
+                          .first_seq = seq,
+                          .next_seq = seq + h.count };
+}
+
+static void append_copies(struct logplay *p)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    struct plog_copied c;
+    int64_t base = end_of(p);
+    p->n_maybe = 0;
+    for (int n = (int)rnd_range(&p->rnd, 1, COPIED_MAX); n > 0; n--) {
+        base += rnd_one_in(&p->rnd, 6) ? rnd_range(&p->rnd, 1, 5) : 0;
+        struct stored *s = &p->v[p->n + p->n_maybe];
+        make_copied(p, base, s, &b);
+        base = s->next;
+        p->n_maybe++;
+    }
+    int rc = plog_append_copy(p->l, slice_of(b.p, b.n), SIM_WALL_START_MS, &c);
+    if (rc == -EBADMSG)
+        sim_fail(p->sim, "S1", "a good batch is not taken from the leader: %s (at %lld)", c.bad, (long long)c.bad_offset);
+    if (rc == 0 && c.appended != p->n_maybe)
+        sim_fail(p->sim, "S1", "%d of %d batches of the leader were taken", c.appended, p->n_maybe);
+    p->n += c.appended;
+    p->acked += c.appended;
+    p->n_maybe = 0;
+    if (c.end_offset > end_of(p))
+        p->begun = c.end_offset; /* a segment for what did not come */
+    sim_note(p->sim, "copied", c.appended, end_of(p), p->leader_epoch);
+    MARK_IF(rc < 0 && c.appended > 0, "copies: a part of what the leader sent was taken");
+}
+
+/* The leader's log begins behind the end of this one. */
+static void begin_anew(struct logplay *p)
+{
+    int64_t base = end_of(p) + rnd_range(&p->rnd, 1, 20);
+    p->start_asked = MAX(p->start_asked, base);
+    p->restarts = true;
+    int rc = plog_restart(p->l, base, base * 100);
+    p->restarts = false;
+    sim_note(p->sim, "begun anew", base, rc, 0);
+    if (rc < 0)
+        return;
+    p->n = p->n_cut = 0;
+    p->start = p->promised = base;
+    p->cut_to = -1;
+    check_files(p);
+    MARK("copies: it was begun anew");
 }
 
 static void send_again(struct logplay *p)
@@ -356,6 +438,11 @@ static void truth_cut(struct logplay *p, int64_t to)
 {
     while (p->n > 0 && p->v[p->n - 1].next > to)
         p->n--;
+    struct plog_ends e;
+    plog_ends(p->l, &e);
+    if (e.end_offset > to || (p->n > 0 && e.end_offset < p->v[p->n - 1].next))
+        sim_fail(p->sim, "S11", "a log that is cut to %lld ends at %lld", (long long)to, (long long)e.end_offset);
+    p->begun = e.end_offset; /* where offsets are missing */
     p->promised = MIN(p->promised, end_of(p));
     p->cut_to = -1;
 }
@@ -427,6 +514,8 @@ static void do_something(struct logplay *p)
     int what = (int)rnd_below(&p->rnd, 100);
     if (p->cut_to >= 0 && what < 40)
         truncate_log(p);
+    else if (what < 60 && p->copies && rnd_one_in(&p->rnd, 2))
+        append_copies(p);
     else if (what < 60)
         append(p);
     else if (what < 66)
@@ -441,6 +530,8 @@ static void do_something(struct logplay *p)
         check_files(p);
     else if (what < 94)
         disk_changes(p);
+    else if (what < 95 && p->copies && p->cut_to < 0)
+        begin_anew(p);
     else
         fiber_sleep(rnd_log(&p->rnd, SIM_US, 20 * SIM_MS));
 }
@@ -493,10 +584,20 @@ static void upkeep_main(void *arg)
 }
 
 /* ---- a life ---- */
+/* Was a batch to be put there when the process ended, or the log to begin there? */
+static bool is_next(const struct logplay *p, int64_t offset)
+{
+    for (int i = 0; i < p->n + p->n_maybe; i++)
+        if (p->v[i].base == offset)
+            return true;
+    return offset == p->start_asked;
+}
+
 static void check_opened(struct logplay *p, const struct plog_recovery *rec)
 {
     struct plog_ends e;
-    int64_t must = p->power_went ? p->promised : end_of(p);
+    /* What was not flushed and leaves offsets out need not be believed (S1). */
+    int64_t must = p->power_went || p->copies ? p->promised : end_of(p);
     if (p->cut_to >= 0)
         must = MIN(must, p->cut_to);
     for (int i = 0; i < p->n; i++) /* the border below */
@@ -507,7 +608,8 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     if (p->is_over)
         return;
     sim_note(p->sim, "log opened", e.start_offset, e.end_offset, e.flushed_offset);
-    if (end >= 0 && end != e.end_offset)
+    bool begun = p->copies && e.end_offset >= end && (e.end_offset == p->begun || is_next(p, e.end_offset));
+    if (end >= 0 && end != e.end_offset && !begun)
         sim_fail(p->sim, "S1", "the log is said to end at %lld, and its files at %lld", (long long)e.end_offset, (long long)end);
     if (e.end_offset < must)
         sim_fail(p->sim, "S10", "the log ends at %lld; it had all below %lld", (long long)e.end_offset, (long long)must);
@@ -517,16 +619,17 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     if (e.flushed_offset != e.end_offset)
         sim_fail(p->sim, "S9", "a start shows all below %lld, and calls %lld flushed", (long long)e.end_offset,
                  (long long)e.flushed_offset);
-    if (strstr(rec->note, "LOST") != NULL)
+    /* Offsets that a leader left out where a segment began here are called lost; none of its cleaner's are. */
+    if (strstr(rec->note, p->copies ? "records that had been on disk" : "LOST") != NULL)
         sim_fail(p->sim, "S10", "nothing was lost, and it is said: %s", rec->note);
     p->n_cut = p->cut_to >= 0 && !p->power_went ? p->n : p->power_went ? 0 : p->n_cut;
     if (p->cut_to >= 0 && !p->power_went)
         memcpy(p->cut, p->v, (size_t)p->n * sizeof p->v[0]);
-    p->n += p->has_maybe;
-    p->has_maybe = false;
+    p->n += p->n_maybe;
+    p->n_maybe = 0;
     while (p->n > 0 && p->v[p->n - 1].next > e.end_offset)
         p->n--;
-    p->promised = e.end_offset;
+    p->promised = p->begun = e.end_offset;
     p->start = e.start_offset;
     p->cut_to = -1;
     p->power_went = false;
@@ -676,7 +779,7 @@ static void on_line(void *arg, enum log_level level, const char *line)
         printf("%12.6f  %s\n", (double)sim_now(p->sim) / 1e9, line);
 }
 
-static void begin(struct logplay *p, uint64_t seed)
+static void begin(struct logplay *p, uint64_t seed, bool copies)
 {
     struct simdisk_config cfg = { .seed = seed, .capacity = CAPACITY };
     p->rnd = rnd_of(seed, RND_STORE, 0);
@@ -690,6 +793,7 @@ static void begin(struct logplay *p, uint64_t seed)
     p->host.renamed = on_renamed;
     p->host.shrunk = on_shrunk;
     p->cut_to = -1;
+    p->copies = copies;
     memset(p->topic_id.b, 7, sizeof p->topic_id.b);
     p->cfg = (struct plog_config){
         .segment_bytes = rnd_log(&p->rnd, 1000, 8000),
@@ -702,14 +806,14 @@ static void begin(struct logplay *p, uint64_t seed)
     };
 }
 
-void logplay_run(uint64_t seed, unsigned prints, struct play_figures *ret)
+void logplay_run(uint64_t seed, bool copies, unsigned prints, struct play_figures *ret)
 {
     struct logplay *p = xcalloc(1, sizeof *p);
     p->sim = sim_new(seed);
     sim_trace(p->sim, (prints & PLAY_TRACE) != 0);
     p->prints_lines = prints == PLAY_LINES;
     log_set_sink(on_line, p);
-    begin(p, seed);
+    begin(p, seed, copies);
     for (int lives = (int)rnd_range(&p->rnd, 2, 6); lives > 0 && !p->is_over; lives--) {
         live(p);
         if (rnd_one_in(&p->rnd, 4))

@@ -16,6 +16,7 @@
 
 #include "tests/sim/play.h"
 
-void logplay_run(uint64_t seed, unsigned prints, struct play_figures *ret);
+/* copies: batches come as a leader's, too, with offsets left out, and the log may begin anew elsewhere. */
+void logplay_run(uint64_t seed, bool copies, unsigned prints, struct play_figures *ret);
 
 #endif

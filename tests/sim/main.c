@@ -3,11 +3,12 @@
  * The simulator: runs seeds.
  *
  *     sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink] [--twice PERCENT]
- *         [--failures N] [--hashes] [--log-only] [--all-marks]
+ *         [--failures N] [--hashes] [--log-only] [--copies] [--all-marks]
  *
  * Many seeds run in processes of their own, a fork for each few hundred (what a crashed broker had in memory is never freed), J
  * of them at a time. A seed that fails is named with the command that repeats it. --trace prints each event, --log the
- * broker's own lines. --log-only runs a log without a broker (logplay.h). --all-marks fails when something that is counted was
+ * broker's own lines. --log-only runs a log without a broker (logplay.h), --copies one that
+ * follows. --all-marks fails when something that is counted was
  * never come past. --shrink leaves out faults of a failing seed as long as it fails by the same rule, and prints the plan
  * that is left.
  */
@@ -36,7 +37,7 @@ enum { SEEDS_A_FORK = 100, SEED_SECONDS = 60 };
 static struct options {
     uint64_t from, to;
     int jobs;
-    bool trace, log, print_plan, shrink, hashes, log_only, all_marks;
+    bool trace, log, print_plan, shrink, hashes, log_only, copies, all_marks;
     int twice, failures; /* percent; after so many no more is begun */
     const char *plan_file;
     struct plan plan;
@@ -52,7 +53,7 @@ static struct shared {
 static void usage(void)
 {
     fprintf(stderr, "usage: sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink]\n"
-                    "           [--twice PERCENT] [--failures N] [--hashes] [--log-only] [--all-marks]\n");
+                    "           [--twice PERCENT] [--failures N] [--hashes] [--log-only] [--copies] [--all-marks]\n");
     exit(2);
 }
 
@@ -75,7 +76,7 @@ static void on_alarm(int sig)
 static void play(uint64_t seed, unsigned prints, struct play_figures *ret)
 {
     if (opt.log_only)
-        logplay_run(seed, prints, ret);
+        logplay_run(seed, opt.copies, prints, ret);
     else
         play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, prints, ret);
 }
@@ -133,7 +134,7 @@ static void note_failure(uint64_t seed, int status)
         printf("seed %" PRIu64 ": ended by signal %d (%s)\n", seed, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) != SIM_EXIT_FAILED)
         printf("seed %" PRIu64 ": ended with status %d\n", seed, WEXITSTATUS(status));
-    printf("repeat: tests/sim/sim%s --seed %" PRIu64 " --log\n", opt.log_only ? " --log-only" : "", seed);
+    printf("repeat: tests/sim/sim%s --seed %" PRIu64 " --log\n", opt.copies ? " --copies" : opt.log_only ? " --log-only" : "", seed);
     fflush(stdout);
 }
 
@@ -276,6 +277,8 @@ static void parse(int argc, char **argv)
             opt.hashes = true;
         else if (strcmp(a, "--log-only") == 0)
             opt.log_only = true;
+        else if (strcmp(a, "--copies") == 0)
+            opt.log_only = opt.copies = true;
         else if (strcmp(a, "--all-marks") == 0)
             opt.all_marks = true;
         else if (strcmp(a, "--seed") == 0 && sscanf(value, "%" SCNu64, &opt.from) == 1)

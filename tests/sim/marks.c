@@ -93,12 +93,18 @@ static bool is_of_log(const struct mark *m)
     return strncmp(m->name, "log: ", 5) == 0;
 }
 
+/* And those of one that follows: it has no table of its own. */
+static bool is_of_copies(const struct mark *m)
+{
+    return strncmp(m->name, "copies: ", 8) == 0;
+}
+
 int marks_print(FILE *to, bool log_only)
 {
     int zero = 0;
     for (struct mark *m = __start_sim_marks; m < __stop_sim_marks; m++) {
         int64_t n = atomic_load(&counters->marks[m - __start_sim_marks]);
-        if (is_of_log(m) != log_only)
+        if (is_of_copies(m) || is_of_log(m) != log_only)
             continue;
         fprintf(to, "%12lld  %s\n", (long long)n, m->name);
         zero += n == 0;

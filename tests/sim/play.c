@@ -101,7 +101,7 @@ static void note_losses(struct play *p)
             char dir[128];
             int64_t end = 0, at;
             if (diskread_find(p->disk, p->swarm.n_dirs, t->name, k, false, dir, sizeof dir))
-                MARK_IF(diskread_log(p->disk, dir, false, 0, note_end, &end, &at) != NULL, "a power cut tore a lazy log");
+                MARK_IF(diskread_log(p->disk, dir, false, false, 0, note_end, &end, &at) != NULL, "a power cut tore a lazy log");
             MARK_IF(end < t->parts[k].committed, "a power cut took what was acknowledged by a lazy topic");
             truth_lost(&p->truth, i, k, end);
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/varint.h"
 #include "tests/sim/marks.h"
 
 enum { PLACES_MAX = 256 };
@@ -21,7 +22,7 @@ struct places {
     struct play *play;
     struct place v[PLACES_MAX];
     int n, topic, partition;
-    int64_t n_seen;
+    int64_t n_seen, flushed;
     struct rnd rnd;
 };
 
@@ -41,11 +42,21 @@ static void note_place(void *arg, const char *path, int64_t at, const struct sim
                          .first = h->base_offset,
                          .next = h->base_offset + h->last_offset_delta + 1 };
     snprintf(one.path, sizeof one.path, "%s", path);
-    if (is_last)
+    if (is_last || one.next > ps->flushed)
         return;
     int i = ps->n < PLACES_MAX ? ps->n++ : (int)rnd_below(&ps->rnd, (uint64_t)++ps->n_seen); /* some of many */
     if (i < PLACES_MAX)
         ps->v[i] = one;
+}
+
+/* What partition.flushed says on the disk: behind it rot looks like what was never flushed. */
+static int64_t flush_point(struct simdisk *d, const char *dir)
+{
+    char path[160];
+    uint8_t b[24];
+    snprintf(path, sizeof path, "%s/partition.flushed", dir);
+    bool there = simdisk_peek(d, path, true, b, sizeof b, 0) == sizeof b && memcmp(b, "klogflsh", 8) == 0;
+    return there ? (int64_t)get_be64(b + 16) : 0;
 }
 
 static void find_places(struct places *ps)
@@ -59,6 +70,7 @@ static void find_places(struct places *ps)
                 continue;
             ps->topic = i;
             ps->partition = k;
+            ps->flushed = flush_point(p->disk, dir);
             diskread_places(p->disk, dir, note_place, ps);
         }
     }

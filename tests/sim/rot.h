@@ -6,8 +6,8 @@
  * The rule for the broker is: nothing wrong is served, and what is missing is told. For the checkers: the truth knows which
  * offsets of a partition the rotten bytes were of; only those may be missing.
  *
- * There is one rotten place in a .log at most, and good batches behind it, on the disk: where there is none the log may
- * rightly come up shorter (S10). Files that can be made anew from the log may rot at any time.
+ * There is one rotten place in a .log at most, below the flush point that the disk knows, and good batches behind it: elsewhere the
+ * log may rightly come up shorter (S9, S10). Files that can be made anew from the log may rot at any time.
  */
 #ifndef KLOG_SIM_ROT_H
 #define KLOG_SIM_ROT_H
