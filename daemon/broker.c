@@ -212,8 +212,8 @@ static int refuse_own_registers(struct broker *b, char *err, size_t err_size)
         if (!datadir_has_file(dd, REGISTERS_JOURNAL))
             continue;
         snprintf(err, err_size,
-                 "zookeeper.connect is set, but %s has registers.journal, with the topics of a broker alone: leave "
-                 "zookeeper.connect empty, or give this broker new directories",
+                 "zookeeper.connect is set, but %s has registers.journal, with the topics of a broker alone: import "
+                 "them (klog cluster import), leave zookeeper.connect empty, or give this broker new directories",
                  datadir_path(dd));
         return -EEXIST;
     }

@@ -99,6 +99,7 @@ EXTRA_DIST += %D%/replica/README.md
 
 # the program
 %C%_libklogd_a_SOURCES += %D%/broker.c %D%/broker.h
+%C%_libklogd_a_SOURCES += %D%/import.c %D%/import.h
 sbin_PROGRAMS += %D%/klogd
 %C%_klogd_SOURCES = %D%/main.c
 %C%_klogd_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS)

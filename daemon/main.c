@@ -20,6 +20,7 @@
 #endif
 
 #include "daemon/broker.h"
+#include "daemon/import.h"
 #include "daemon/server/server.h"
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
@@ -30,7 +31,7 @@
 
 const char *argp_program_version = PACKAGE_STRING;
 
-enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG };
+enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG, OPT_IMPORT };
 
 enum {
     MEMORY_RESERVE_BYTES = 4 << 20, /* what a moment of shortage takes: see lib/base/mem.h */
@@ -41,6 +42,8 @@ static const struct argp_option options[] = {
     { "config", 'c', "FILE", 0, "Read the configuration from FILE (key=value lines, Kafka's key names)", 0 },
     { "override", OPT_OVERRIDE, "KEY=VALUE", 0, "Set one key, over the file; may be given again", 0 },
     { "print-config", OPT_PRINT_CONFIG, NULL, 0, "Check the configuration, print all of it, and exit", 0 },
+    { "import", OPT_IMPORT, NULL, 0,
+      "Take the registers of a broker that was alone, and is stopped, to zookeeper.connect, and exit (klog cluster import)", 0 },
     { "daemonize", 'd', NULL, 0,
       "Go to the background; return when clients are served. Messages still go to "
       "standard error",
@@ -63,7 +66,7 @@ static const char doc[] =
 struct arguments {
     struct broker_config config;
     const char *file;
-    bool print, daemonize;
+    bool print, import, daemonize;
     const char **overrides;
     size_t n_overrides;
 };
@@ -91,6 +94,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_PRINT_CONFIG:
         a->print = true;
+        return 0;
+    case OPT_IMPORT:
+        a->import = true;
         return 0;
     case 'd':
         a->daemonize = true;
@@ -276,6 +282,16 @@ static int serve(struct broker *b, const struct arguments *a, int ready_fd)
     return clean ? BROKER_EXIT_CLEAN : BROKER_EXIT_UNCLEAN;
 }
 
+static int import(struct broker *b, char *err, size_t err_size)
+{
+    size_t n = 0;
+    if (broker_import(&b->config, b->world, &n, err, err_size) < 0)
+        die(BROKER_EXIT_START, err);
+    printf("%zu registers are at %s now; start klogd with this zookeeper.connect from here on\n", n,
+           b->config.zookeeper_connect);
+    return BROKER_EXIT_CLEAN;
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse_option, "[FILE]", doc, NULL, NULL, NULL };
@@ -296,6 +312,8 @@ int main(int argc, char **argv)
         print_config(&b.config);
         return BROKER_EXIT_CLEAN;
     }
+    if (a.import)
+        return import(&b, err, sizeof err);
     mem_keep_reserve(MEMORY_RESERVE_BYTES);
     int ready_fd = a.daemonize ? go_to_background() : -1;
     int status = serve(&b, &a, ready_fd);

@@ -62,6 +62,7 @@ int cluster_make(struct cluster *c, const struct cluster_wanted *w);
 const struct cluster_broker *cluster_broker_of(const struct cluster *c, int64_t id);
 
 /* ---- processes ---- */
+char *cluster_find_klogd(void); /* of the same installation or build as this klog, else the one on PATH; the caller's to free */
 pid_t cluster_zookeeper_pid(const struct cluster *c); /* 0 when it does not run */
 pid_t cluster_broker_pid(const struct cluster_broker *b);
 bool cluster_zookeeper_serves(const struct cluster *c); /* a second at most */

@@ -195,8 +195,7 @@ static pid_t spawn(const struct cluster *c, int log, const char *program, char *
     return pid;
 }
 
-/* klogd of the same installation or build as this klog, else the one on PATH. */
-static char *find_klogd(void)
+char *cluster_find_klogd(void)
 {
     static const char *const places[] = { "klogd", "../sbin/klogd", "../daemon/klogd" };
     char self[4096];
@@ -240,7 +239,7 @@ static off_t size_of(const char *path)
 
 int cluster_start_broker(const struct cluster *c, const struct cluster_broker *b)
 {
-    CLEANUP(freep) char *klogd = find_klogd();
+    CLEANUP(freep) char *klogd = cluster_find_klogd();
     char *const argv[] = { (char *)(uintptr_t) "klogd", (char *)(uintptr_t) "--daemonize", b->conf, NULL };
     char what[32];
     int status;

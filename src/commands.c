@@ -36,7 +36,8 @@ static const struct command cmd_group = {
 };
 
 static const struct command *const cluster_children[] = { &cmd_cluster_start, &cmd_cluster_stop,         &cmd_cluster_status,
-                                                          &cmd_cluster_kill,  &cmd_cluster_start_broker, NULL };
+                                                          &cmd_cluster_kill,  &cmd_cluster_start_broker, &cmd_cluster_import,
+                                                          NULL };
 static const struct command cmd_cluster = {
     .name = "cluster",
     .operands = "",

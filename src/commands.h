@@ -9,7 +9,7 @@ extern const struct command cmd_topic_create, cmd_topic_list, cmd_topic_describe
     cmd_topic_delete;
 extern const struct command cmd_config_get, cmd_config_set;
 extern const struct command cmd_group_list, cmd_group_describe, cmd_group_reset, cmd_group_delete;
-extern const struct command cmd_cluster_start, cmd_cluster_stop, cmd_cluster_status, cmd_cluster_kill,
+extern const struct command cmd_cluster_start, cmd_cluster_stop, cmd_cluster_status, cmd_cluster_kill, cmd_cluster_import,
     cmd_cluster_start_broker;
 extern const struct command cmd_cat, cmd_tail, cmd_append, cmd_ls, cmd_trim;
 extern const struct command cmd_offsets;

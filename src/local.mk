@@ -6,7 +6,7 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/brokers.c \
 	%D%/cli.c %D%/cli.h \
 	%D%/cluster.h %D%/cluster_dir.c %D%/cluster_process.c %D%/cluster_status.c \
-	%D%/cmd_cluster_kill.c %D%/cmd_cluster_start.c %D%/cmd_cluster_start_broker.c %D%/cmd_cluster_status.c %D%/cmd_cluster_stop.c \
+	%D%/cmd_cluster_import.c %D%/cmd_cluster_kill.c %D%/cmd_cluster_start.c %D%/cmd_cluster_start_broker.c %D%/cmd_cluster_status.c %D%/cmd_cluster_stop.c \
 	%D%/cmd_append.c %D%/cmd_cat.c %D%/cmd_ls.c %D%/cmd_tail.c %D%/cmd_trim.c \
 	%D%/cmd_config_get.c %D%/cmd_config_set.c \
 	%D%/cmd_dump.c \

@@ -161,6 +161,7 @@ SYSTEM_TESTS += \
     %D%/413-klog-reads-and-appends-by-paths.t \
     %D%/420-klog-cluster.t \
     %D%/421-a-broker-of-three-is-killed.t \
+    %D%/422-a-broker-alone-joins-a-cluster.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t \
     %D%/503-a-coordinator-dies.t \
