@@ -5,6 +5,7 @@
  */
 #include "fuse/kinds.h"
 
+#include "fuse/file/merged.h"
 #include "fuse/file/pfile_attr.h"
 #include "fuse/file/stream.h"
 #include "fuse/group/group_files.h"
@@ -21,6 +22,7 @@ const struct file_ops *const kinds[] = {
     [NODE_PARTITION] = &partition_ops,
     [NODE_STREAM] = &stream_ops,
     [NODE_ANY] = &any_ops,
+    [NODE_ALL] = &merged_ops,
     [NODE_GROUPS] = NULL,
     [NODE_GROUP] = NULL,
     [NODE_GROUP_STATUS] = &group_status_ops,

@@ -41,6 +41,7 @@ if HAVE_FUSE
 # file: partitions as files that are read, followed and appended to
 %C%_libklogfs_a_SOURCES += %D%/file/append.c %D%/file/append.h %D%/file/append_int.h
 %C%_libklogfs_a_SOURCES += %D%/file/append_close.c %D%/file/append_send.c
+%C%_libklogfs_a_SOURCES += %D%/file/merged.c %D%/file/merged.h
 %C%_libklogfs_a_SOURCES += %D%/file/pfile_attr.c %D%/file/pfile_attr.h
 %C%_libklogfs_a_SOURCES += %D%/file/pfile_read.c %D%/file/pfile_read.h
 %C%_libklogfs_a_SOURCES += %D%/file/stream.c %D%/file/stream.h

@@ -22,6 +22,7 @@
 #include "fuse/cluster/statfs.h"
 #include "fuse/cluster/topics.h"
 #include "fuse/file/append.h"
+#include "fuse/file/merged.h"
 #include "fuse/group/reader.h"
 #include "fuse/kinds.h"
 #include "fuse/ops.h"
@@ -100,6 +101,7 @@ static void session_stop(struct mount *m)
     poke_stop(m->poke);
     pfiles_wake(m);
     readers_end(m);
+    merged_end_all(m);
     append_release_all(m);
     m->end_deadline_ms = mount_deadline_ms(m);
     m->end_timer.cb = on_end_timer;

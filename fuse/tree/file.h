@@ -49,6 +49,7 @@ struct handle {
     /* a stream (stream.c) */
     struct pfile_waker poll_waker; /* while a poll of it waits */
 
+    struct merged *merged; /* all (merged.c) */
     struct reader *reader; /* as/ (reader.c) */
 
     struct fuse_pollhandle *poll; /* to be told when something comes (poll_op.h) */

@@ -198,8 +198,8 @@ static int fixed_kind(const struct node *dir, const char *name)
         return NODE_TOPIC_STATUS;
     if (dir->view.parts == 0 && strcmp(name, ".groups") == 0)
         return NODE_GROUPS;
-    if ((dir->view.parts & VIEW_AS) != 0 && strcmp(name, "all") == 0)
-        return NODE_READER;
+    if (strcmp(name, "all") == 0)
+        return (dir->view.parts & VIEW_AS) != 0 ? NODE_READER : NODE_ALL;
     return strcmp(name, "any") == 0 ? NODE_ANY : -1;
 }
 

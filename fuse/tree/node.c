@@ -259,6 +259,7 @@ static mode_t node_mode(const struct mount *m, const struct node *n)
     case NODE_TOPIC_STATUS:
     case NODE_GROUP_STATUS:
     case NODE_READER:
+    case NODE_ALL:
         return S_IFREG | 0444;
     case NODE_STREAM:
     case NODE_PARTITION:

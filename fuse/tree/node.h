@@ -35,6 +35,7 @@ enum node_kind {
     NODE_PARTITION,      /* pN: a file with every position */
     NODE_STREAM,         /* follow/pN: reads wait for more */
     NODE_ANY,            /* any: append, klog chooses the partition */
+    NODE_ALL,            /* all: read, the partitions as one stream */
     NODE_GROUPS,         /* TOPIC/.groups: the groups that have positions in it */
     NODE_GROUP,          /* TOPIC/.groups/G; its name is view.group, here and below */
     NODE_GROUP_STATUS,   /* TOPIC/.groups/G/.status */

@@ -81,6 +81,8 @@ SYSTEM_TESTS += \
     %D%/188-views.t \
     %D%/189-appending-to-views.t \
     %D%/190-views-of-a-log-that-moves.t \
+    %D%/191-all.t \
+    %D%/192-examples-of-the-contract.t \
     %D%/178-records-that-come-late.t \
     %D%/179-non-blocking-writers.t \
     %D%/152-a-group-reads-a-topic-made-anew.t \
