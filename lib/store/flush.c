@@ -28,12 +28,17 @@ struct plog_flush {
     struct flush_part parts[];
 };
 
+static bool is_unflushed(const struct segment *s)
+{
+    return s->flushed < s->sum.size || s->sum.size == 0 || s->may_be_longer;
+}
+
 /* First segment from which on bytes may not be on disk; all before it are. Under mu. */
 static int first_unflushed(const struct plog *l)
 {
     int i = l->n_segs;
 
-    while (i > 0 && (l->segs[i - 1]->flushed < l->segs[i - 1]->sum.size || l->segs[i - 1]->sum.size == 0))
+    while (i > 0 && is_unflushed(l->segs[i - 1]))
         i--;
     return i;
 }
@@ -94,6 +99,7 @@ static void flush_done(struct plog *l, const struct plog_flush *t)
         KINVARIANT("S4", t->parts[i].size <= s->sum.size); /* no truncation came between */
         l->flushed_bytes += MAX(t->parts[i].size - s->flushed, 0);
         s->flushed = MAX(s->flushed, t->parts[i].size);
+        s->may_be_longer = false;
         if (s->flushed == s->sum.size)
             segfile_set_dirty(s->log, false);
     }

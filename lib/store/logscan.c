@@ -193,8 +193,10 @@ static int judge_jump(struct logscan *s, const struct batch_header *h)
     if (h->base_offset == s->next_offset && h->leader_epoch == s->epoch)
         return 1;
     int rc = judge(s, s->at + batch_size(h), s->next_offset, &follower, &ok);
-    if (rc == 1)
-        return follower.base_offset > batch_last_offset(h) && follower.leader_epoch >= h->leader_epoch;
+    if (rc == 1) { /* one whose offset is the one expected is right, whatever the next one says of itself */
+        bool in_place = h->base_offset == s->next_offset || follower.base_offset > batch_last_offset(h);
+        return in_place && follower.leader_epoch >= h->leader_epoch;
+    }
     if (rc < 0)
         return rc;
     return h->base_offset == s->next_offset || s->limit_offset != INT64_MAX || s->after_damage ||

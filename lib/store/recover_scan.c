@@ -346,6 +346,7 @@ int recovery_scan(struct recovery *r)
         return rc;
     struct segment *s = plog_active(l);
     l->end_offset = s->sum.end_offset;
+    s->may_be_longer = true; /* were it so, what stood there would lie between it and a segment begun behind it */
     rc = segment_write_tails(s, NULL);
     if (rc == 0)
         rc = segment_trim_files(s);

@@ -77,6 +77,7 @@ struct segment {
     int64_t text_base;      /* text position of its first byte */
     int64_t flushed;        /* bytes known to be on disk */
     bool known;             /* sum (but for size and end_offset) and text_base are right */
+    bool may_be_longer;     /* on the disk: a truncation that was killed had cut it, and nobody has synced it since */
     uint8_t rebuilds;       /* of its index files since it was opened */
     /* segcheck.c: what was found of the file when it was first read */
     int64_t trusted;        /* from this position on this process wrote or checked every batch itself */

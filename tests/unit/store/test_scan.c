@@ -101,11 +101,41 @@ static void the_end_and_whole_segments_may_be_damaged(void **state)
     assert_scan(f, 0, 24, "0 2 !8 10 12 14 16 18 20 !");
 }
 
+/* A batch where one is expected is right, also when the offset of the next one says otherwise: that one is the damaged. */
+static void a_wrong_offset_condemns_no_neighbour(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct logscan scan;
+    struct scan_item it;
+
+    must_open(f);
+    fill(f);
+    int64_t size = file_size(f, "00000000000000000000.log"), second = size / BATCHES;
+    file_poke(f, "00000000000000000000.log", second + 7, "\1", 1); /* offset 1 for 2 */
+    file_path(f, "00000000000000000000.log", path);
+    int fd = open(path, O_RDONLY);
+    logscan_init(&scan, &store_io_real, fd, 0, size, 0);
+    assert_int_equal(logscan_next(&scan, &it), 0);
+    assert_int_equal(it.what, SCAN_BATCH);
+    assert_int_equal(it.h.base_offset, 0);
+    assert_int_equal(logscan_next(&scan, &it), 0);
+    assert_int_equal(it.what, SCAN_DAMAGED);
+    assert_int_equal(it.at, second);
+    assert_int_equal(it.n, second);
+    assert_int_equal(logscan_next(&scan, &it), 0);
+    assert_int_equal(it.what, SCAN_BATCH);
+    assert_int_equal(it.h.base_offset, 4);
+    logscan_done(&scan);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_good_log_is_read_from_anywhere_to_anywhere, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(every_bit_of_a_batch, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_offset_condemns_no_neighbour, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(the_end_and_whole_segments_may_be_damaged, fixture_setup, fixture_teardown),
     };
     return RUN(tests);
