@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/kerr.h"
+#include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
 enum { MINE_MAX = 64, SESSION_MS = 6000, REBALANCE_MS = 8000 };
@@ -174,16 +175,18 @@ static void ask_commit(struct member *m, const struct mine *mine)
     struct offset_commit_request q;
     wire_defaults(&wire_offset_commit_request, &q);
     q.group_id = group_name(m);
-    q.generation_id_or_member_epoch = m->generation;
+    bool late = m->generation > 1 && rnd_one_in(&m->c.rnd, 20); /* as if it had not heard of the rebalance */
+    q.generation_id_or_member_epoch = late ? m->generation - 1 : m->generation;
     q.member_id = kstr_of(m->id);
     q.group_instance_id = KSTR_NULL;
     q.topics = &topic;
     q.n_topics = 1;
-    truth_commit_asked(t, m->group, mine->topic, mine->partition, position);
+    if (!late)
+        truth_commit_asked(t, m->group, mine->topic, mine->partition, position);
     struct asked *asked = client_ask(&m->c, &wire_offset_commit_request, 10, &q);
     asked->a = mine->topic;
     asked->b = mine->partition;
-    asked->c = position;
+    asked->c = late ? -1 : position;
 }
 
 static void work(struct member *m)
@@ -356,6 +359,12 @@ static void answered_commit(struct member *m, const struct asked *q, const struc
     if (rsp->n_topics != 1 || rsp->topics[0].n_partitions != 1)
         return;
     int16_t err = rsp->topics[0].partitions[0].error_code;
+    if (q->c < 0 && err == 0)
+        sim_fail(client_sim(&m->c), "C11", "member %d commits for the generation before its own, and is believed", m->c.number);
+    if (q->c < 0) {
+        MARK_IF(err == KERR_ILLEGAL_GENERATION, "a commit of an old generation was refused");
+        return;
+    }
     if (err == 0)
         truth_commit_acked(client_truth(&m->c), m->group, (int)q->a, (int)q->b, q->c);
     else

@@ -135,8 +135,20 @@ static void on_host_ended(struct simhost *h)
     sim_in(p->sim, &p->restart, down * SIM_MS);
 }
 
+/* S7: whoever serves says to no later start that all is clean, not even after a power cut. */
+static void check_marker(struct play *p)
+{
+    char path[64];
+    for (int i = 0; i < p->swarm.n_dirs; i++) {
+        snprintf(path, sizeof path, "/data%d/clean-shutdown", i);
+        if (simdisk_size(p->disk, path, false) >= 0 || simdisk_size(p->disk, path, true) >= 0)
+            sim_fail(p->sim, "S7", "%s is there while the broker serves", path);
+    }
+}
+
 void play_serving(struct play *p)
 {
+    check_marker(p);
     note_shortage(p);
     sim_note(p->sim, "serving", p->host.process.life, 0, 0);
 }
