@@ -27,6 +27,7 @@ include tests/unit/fuse/local.mk
 include tests/unit/src/local.mk
 include tests/sim/local.mk
 include tests/chaos/local.mk
+include tests/model/local.mk
 include tests/fuzz/local.mk
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
