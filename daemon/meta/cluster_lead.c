@@ -5,7 +5,7 @@
  * nobody else writes to has none of this.
  *
  *   - A partition is looked at when its register was read, when brokers came or went, and when a time that the election named
- *     has passed; those that this broker leads also at each tick.
+ *     has passed; those that this broker has a replica of also at each tick.
  *   - One change of a partition's register is under way at a time: its seat. Each is conditional on the register's version
  *     and on the writer's own broker epoch (R2). What became of it is read from the register in any case: that a change was
  *     written, that it was not, and that nobody knows (R3) are all the same from there on.
@@ -341,6 +341,15 @@ static void propose(struct cluster *c, const struct cluster_topic *t, int32_t id
     partition_unref(pt);
 }
 
+/* Who leads, and who may have to say that its replica is damaged (R11). */
+static bool may_propose(const struct cluster *c, const struct cluster_partition *p)
+{
+    for (int32_t i = 0; i < p->n_replicas; i++)
+        if (p->replicas[i] == c->deps.id)
+            return p->n_replicas > 1;
+    return false;
+}
+
 void lead_tick(struct cluster *c)
 {
     if (c->deps.alone || c->stopping || c->enlist.state != ENLIST_IN)
@@ -349,7 +358,7 @@ void lead_tick(struct cluster *c)
         const struct cluster_topic *t = c->image->topics[i];
         for (int32_t id = 0; id < t->n_partitions; id++) {
             const struct cluster_partition *p = cluster_topic_partition(t, id);
-            if (p->n_replicas > 1 && leads_here(c, p))
+            if (may_propose(c, p))
                 propose(c, t, id, p);
         }
     }

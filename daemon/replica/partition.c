@@ -443,6 +443,21 @@ void partition_set_config(struct partition *pt, struct topic_config *cfg)
     topic_config_unref(old);
 }
 
+/* It is a replica like one that was added just now, once the register does not count on what it had. */
+static void come_back(struct partition *pt)
+{
+    struct plog_ends ends;
+
+    lock_assert_held(&pt->mu);
+    if (!pt->begins_anew || pt->log == NULL)
+        return;
+    plog_ends(pt->log, &ends);
+    if (!replica_repaired(&pt->replica, ends.end_offset, ends.flushed_offset, ends.checkpoint_hw))
+        return;
+    pt->begins_anew = false;
+    wake_all(pt);
+}
+
 bool partition_set_state(struct partition *pt, const struct partition_state *st)
 {
     lock_take(&pt->change_mu);
@@ -457,6 +472,7 @@ bool partition_set_state(struct partition *pt, const struct partition_state *st)
     enum replica_answer answer = replica_set_state(&pt->replica, st);
     if (answer == REPLICA_TAKEN)
         wake_all(pt);
+    come_back(pt);
     lock_release(&pt->mu);
     lock_release(&pt->change_mu);
     return answer == REPLICA_TAKEN || answer == REPLICA_KNOWN;
@@ -494,6 +510,7 @@ void partition_proposal_confirmed(struct partition *pt, const struct state_chang
     lock_take(&pt->mu);
     replica_proposal_confirmed(&pt->replica, c, version);
     wake_all(pt);
+    come_back(pt);
     lock_release(&pt->mu);
 }
 

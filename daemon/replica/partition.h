@@ -59,6 +59,7 @@ struct partition {
     LIST_HEAD(, watcher) watchers; /* guarded by mu */
     int32_t n_leo_watchers;        /* guarded by mu: of those, who waits for appends */
     bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
+    bool begins_anew; /* guarded by mu: its log holds nothing of what it had; damaged as long as the register counts on that */
     int64_t unflushed_messages;    /* guarded by mu; policy interval */
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */

@@ -373,6 +373,8 @@ static int open_log(struct partition *pt, const struct partition_new *new, bool 
         rc = judge_search(pt, &s, new);
     if (rc < 0)
         return rc;
+    /* Others may have what is missing here, and must not take this replica for one that has it. */
+    pt->begins_anew = s.dir < 0 && new->at_start && new->st->n_replicas > 1;
     pt->dir = s.dir >= 0 ? s.dir : dir_emptiest(pt->registry);
     if (pt->dir < 0)
         return -EIO;
@@ -398,7 +400,7 @@ static void start_replica(struct partition *pt)
     replica_init(&pt->replica, pt->deps->me, broker_epoch_of(pt->registry), ends.end_offset, ends.flushed_offset,
                  ends.checkpoint_hw);
     replica_set_min_isr(&pt->replica, pt->config->min_insync_replicas);
-    if (pt->log == NULL)
+    if (pt->log == NULL || pt->begins_anew)
         replica_damage(&pt->replica);
     else if (pt->config->flush_policy == FLUSH_ASYNC)
         replica_flushed(&pt->replica, ends.end_offset);

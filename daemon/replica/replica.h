@@ -105,8 +105,8 @@ bool replica_learn_hw(struct replica *r, int64_t leader_hw); /* FETCHING; hears 
 /* Its disk failed or lied. Until replica_repaired() each tick of a partition whose register may still count on it
  * proposes to take that back. */
 void replica_damage(struct replica *r);
-/* Its log was made anew from the leader's, up to at least the end that the leader had after the damage, and is durable.
- * False, and it stays damaged: the register may still count on the old one, or it is the leader itself. */
+/* Its log is a beginning of the leader's again, perhaps an empty one, and durable. False, and it stays damaged: the register may
+ * still count on the old one, or it is the leader itself. */
 bool replica_repaired(struct replica *r, int64_t leo, int64_t fleo, int64_t hw);
 
 /* ---- changes of the register ---- */

@@ -31,7 +31,7 @@ one() {
         return 1
     fi
     echo "$what${rule:+ without $rule}: $* ($states states, $((SECONDS - began)) s)"
-    rm -rf "$dir"
+    cd / && rm -rf "$dir"
 }
 export -f one
 export here scratch

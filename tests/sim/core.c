@@ -604,6 +604,19 @@ static void take_repaired(struct core *c, int who, const struct core_message *m)
     ask_soon(c, who, 1);
 }
 
+/* Or with none. */
+static void begin_anew(struct core *c, int who)
+{
+    struct core_broker *b = &c->b[who];
+    if (!replica_repaired(&b->r, 0, 0, 0))
+        return;
+    b->log.n = b->log.synced = 0;
+    b->cuts++;
+    b->is_damaged = false;
+    core_mark(CORE_MARK_began_anew);
+    ask_soon(c, who, 1);
+}
+
 static void on_answer(struct core *c, int who, int32_t at)
 {
     struct core_broker *b = &c->b[who];
@@ -721,7 +734,9 @@ static void on_tick(struct core *c, int who)
         core_mark(CORE_MARK_hw_not_current);
     if (b->asking && c->now_ms - b->asked_ms > 200)
         b->asking = false; /* the answer does not come, or comes late */
-    if (b->r.role == REPLICA_DAMAGED)
+    if (b->r.role == REPLICA_DAMAGED && b->id % 2 == 0)
+        begin_anew(c, who);
+    else if (b->r.role == REPLICA_DAMAGED)
         ask(c, who, true);
     else
         on_ask(c, who);

@@ -87,7 +87,7 @@ bool core_plan_read(struct core_plan *p, FILE *from);
     X(settled) X(two_sets_count) X(fetch_of_an_old_epoch) X(fetch_of_a_new_epoch) X(fetch_of_an_old_incarnation)          \
     X(answer_of_no_use) X(old_state_refused) X(cut) X(cut_twice_in_an_epoch) X(cut_below_hw_after_recovery)               \
     X(zombie_moves_hw) X(hw_not_current) X(not_enough_replicas) X(session_expired) X(restarted_unproven)                  \
-    X(synced_records_lost) X(unsynced_records_lost) X(damaged_leader) X(damaged_follower) X(confessed) X(repaired)        \
+    X(synced_records_lost) X(unsynced_records_lost) X(damaged_leader) X(damaged_follower) X(confessed) X(repaired) X(began_anew)         \
     X(a_dead_member_at_the_floor) X(message_overtaken) X(a_broker_never_came_back)
 enum core_mark {
 #define X(name) CORE_MARK_##name,

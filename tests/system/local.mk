@@ -167,5 +167,6 @@ SYSTEM_TESTS += \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t \
     %D%/503-a-coordinator-dies.t \
-    %D%/504-zookeeper-away.t
+    %D%/504-zookeeper-away.t \
+    %D%/505-a-replica-without-its-log.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
