@@ -109,6 +109,14 @@ static void live_follow(struct cluster *c)
 
 /* ---- writing ---- */
 
+static bool is_damaged(struct partition *pt)
+{
+    lock_take(&pt->mu);
+    bool damaged = pt->replica.role == REPLICA_DAMAGED;
+    lock_release(&pt->mu);
+    return damaged;
+}
+
 static void seat_written(void *arg, int rc)
 {
     struct seat *s = arg;
@@ -117,6 +125,8 @@ static void seat_written(void *arg, int rc)
     int64_t version = s->ops.ops[s->ops.n - 1].new_version;
 
     s->writing = false;
+    if (pt != NULL && rc == 0 && is_damaged(pt))
+        log_warn("%s: the replica here is damaged, and its register says so now: nobody counts on it", s->key);
     if (pt != NULL && rc == 0)
         partition_proposal_confirmed(pt, &s->change, version);
     else if (pt != NULL)
@@ -159,14 +169,6 @@ static bool seat_write(struct seat *s, const struct cluster_partition *p, struct
 }
 
 /* ---- elections ---- */
-
-static bool is_damaged(struct partition *pt)
-{
-    lock_take(&pt->mu);
-    bool damaged = pt->replica.role == REPLICA_DAMAGED;
-    lock_release(&pt->mu);
-    return damaged;
-}
 
 static struct election_claim claim_of_me(struct cluster *c, struct partition *pt)
 {

@@ -430,7 +430,7 @@ static bool take_in(const struct replica *r, const struct replica_tick *t, struc
             continue;
         if (at < 0 && !lags(r, t, i))
             isr_add(&c->to, id, b->be);
-        else if (at >= 0 && c->to.isr_be[at] < b->base)
+        else if (at >= 0 && (c->to.isr_be[at] == 0 || c->to.isr_be[at] < b->base))
             c->to.isr_be[at] = b->be;
         else
             continue;

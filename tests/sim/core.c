@@ -614,6 +614,8 @@ static void begin_anew(struct core *c, int who)
     b->cuts++;
     b->is_damaged = false;
     core_mark(CORE_MARK_began_anew);
+    if (b->n_claims > 0) /* what it said of its log is not so any more */
+        push_own(c, delay(&c->store), EV_CLAIM, who, 0, 0);
     ask_soon(c, who, 1);
 }
 

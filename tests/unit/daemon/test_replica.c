@@ -306,6 +306,26 @@ static void a_member_that_restarted_without_proof_is_believed_again_when_it_has_
     assert_int_equal(c.check[1].be, 25);
 }
 
+/* Where nothing is lost by a restart all bases are 0. */
+static void a_member_that_said_it_was_damaged_is_believed_again_when_it_has_all(void **state)
+{
+    (void)state;
+    static const struct live_broker proven[] = { { 1, 10, 0 }, { 2, 20, 0 }, { 3, 30, 0 } };
+    struct replica r = leader_of_three(3, 2, 10);
+    struct partition_state s = r.state;
+    struct state_change c;
+    s.version = 1;
+    s.isr_be[1] = 0;
+    assert_int_equal(replica_set_state(&r, &s), REPLICA_TAKEN);
+    fetched(&r, 3, 10);
+    fetched(&r, 2, 9);
+    assert_false(tick(&r, 0, proven, 3, &c));
+    fetched(&r, 2, 10);
+    assert_true(tick(&r, 0, proven, 3, &c));
+    assert_int_equal(c.to.isr_be[1], 20);
+    assert_int_equal(c.check[1].id, 2);
+}
+
 static void a_member_asked_for_counts_before_it_is_confirmed(void **state)
 {
     (void)state;
@@ -870,6 +890,7 @@ int main(void)
         cmocka_unit_test(joining_needs_hw_and_the_epochs_start),
         cmocka_unit_test(what_an_earlier_life_of_a_follower_showed_lets_nobody_join),
         cmocka_unit_test(a_member_that_restarted_without_proof_is_believed_again_when_it_has_all),
+        cmocka_unit_test(a_member_that_said_it_was_damaged_is_believed_again_when_it_has_all),
         cmocka_unit_test(a_member_asked_for_counts_before_it_is_confirmed),
         cmocka_unit_test(a_member_dropped_counts_until_it_is_confirmed),
         cmocka_unit_test(an_unknown_outcome_counts_both_ways_until_it_is_settled),
