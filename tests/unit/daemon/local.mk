@@ -14,6 +14,11 @@ UNIT_TESTS += %D%/test_registers
 %C%_test_registers_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_registers_LDADD = tests/sim/libsimdisk.a $(LIBS_KLOGD) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/test_register_watches
+%C%_test_register_watches_SOURCES = %D%/test_register_watches.c
+%C%_test_register_watches_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_register_watches_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
 # A real ZooKeeper, where there is one.
 UNIT_TESTS += %D%/test_zookeeper
 %C%_test_zookeeper_SOURCES = %D%/test_zookeeper.c %D%/registers_conformance.c %D%/registers_conformance.h \
