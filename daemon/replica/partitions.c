@@ -516,6 +516,14 @@ void partitions_retire(struct partitions *ps, const char *topic, int32_t id)
     partition_unref(pt);
 }
 
+/* A log that could not be opened: an empty directory may be all that was made of it. */
+static int remove_unopened(const struct partition *pt)
+{
+    CLEANUP(freep) char *name = xasprintf("%s-%d", pt->topic, pt->id);
+    int rc = pt->dir < 0 ? -EIO : datadir_remove_empty(dir_of(pt), name);
+    return rc == 0 || rc == -ENOENT ? 0 : -EIO;
+}
+
 int partitions_remove(struct partitions *ps, const char *topic, int32_t id)
 {
     pthread_rwlock_wrlock(&ps->lock);
@@ -529,7 +537,7 @@ int partitions_remove(struct partitions *ps, const char *topic, int32_t id)
     partition_unref(pt);
     wait_until_gone(ps, pt);
 
-    int rc = pt->log == NULL ? -EIO : plog_remove(pt->log);
+    int rc = pt->log == NULL ? remove_unopened(pt) : plog_remove(pt->log);
     if (rc < 0)
         log_error("%s-%d: cannot delete the log: %s; the next start tries again", topic, id, strerror(-rc));
     partition_free(pt);

@@ -222,6 +222,7 @@ static void do_fault(struct play *p, const struct fault *f)
         break;
     case FAULT_PAUSE:
         simhost_pause(&p->host, f->a * SIM_MS);
+        p->paused_until_ns = MAX(p->paused_until_ns, sim_now(p->sim) + f->a * SIM_MS);
         break;
     case FAULT_CLOCK:
         simclock_set(&p->host.clock, f->a);

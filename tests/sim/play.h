@@ -53,6 +53,7 @@ struct play {
     int64_t answers[PLAY_CLIENTS]; /* that each had had when all was healed and served */
     struct rnd rnd;
     struct sim_step restart, next_fault, full_ends, fds_end, slow_ends;
+    int64_t paused_until_ns;
     int n_faults; /* done */
     int n_ends;   /* of lives */
     struct play_broker *broker; /* of the process that runs and serves; NULL */
