@@ -46,6 +46,8 @@ request_handler handle_leave_group;
 request_handler handle_list_groups;
 request_handler handle_list_offsets;
 request_handler handle_list_partition_reassignments;
+request_handler handle_alter_partition_reassignments;
+request_handler handle_elect_leaders;
 request_handler handle_metadata;
 request_handler handle_offset_commit;
 request_handler handle_offset_delete;

@@ -6,7 +6,7 @@
 #include "daemon/meta/cluster_int.h"
 #include "lib/base/attr.h"
 
-enum change_kind { CHANGE_CREATE, CHANGE_DELETE, CHANGE_GROW, CHANGE_CONFIGURE, CHANGE_BROKER };
+enum change_kind { CHANGE_CREATE, CHANGE_DELETE, CHANGE_GROW, CHANGE_CONFIGURE, CHANGE_REASSIGN, CHANGE_ELECT, CHANGE_BROKER };
 
 struct change {
     struct cluster_change pub;
@@ -16,6 +16,7 @@ struct change {
     TAILQ_ENTRY(change) link;
     struct topic_slot *slot;
     struct register_ops_list ops;
+    int tries;                /* when others were faster */
     int sent;                 /* of ops, those that were written */
     struct register_op *part; /* those that are being written: fence and some of ops, whose paths and values they share */
     int n_part;
@@ -31,6 +32,10 @@ enum kerr change_prepare_create(struct cluster *c, struct change *ch);
 enum kerr change_prepare_delete(struct cluster *c, struct change *ch);
 enum kerr change_prepare_grow(struct cluster *c, struct change *ch);
 enum kerr change_prepare_configure(struct cluster *c, struct change *ch);
+/* change_replicas.c: of one partition */
+enum kerr change_prepare_reassign(struct cluster *c, struct change *ch);
+enum kerr change_prepare_elect(struct cluster *c, struct change *ch);
+int32_t change_list_length(const int32_t *list); /* one that -1 ends */
 
 /* change_parts.c. More than one multi can carry goes in several: then the topic's register says meanwhile that it is unfinished
  * from partition `from` on. t: the topic as it is, NULL for a new one. */

@@ -68,7 +68,7 @@ static enum kerr check_assigned(struct cluster *c, struct change *ch, const int3
     return KERR_NONE;
 }
 
-static int32_t list_length(const int32_t *list)
+int32_t change_list_length(const int32_t *list)
 {
     int32_t n = 0;
 
@@ -174,7 +174,7 @@ static enum kerr check_new_counts(struct cluster *c, struct change *ch)
         return change_refuse(ch, KERR_INVALID_REQUEST, "give either counts or an assignment, not both");
     if (pub->assignment != NULL) {
         pub->n_partitions = pub->n_assignment;
-        pub->replication_factor = list_length(pub->assignment[0]);
+        pub->replication_factor = change_list_length(pub->assignment[0]);
     }
     if (pub->n_partitions == -1)
         pub->n_partitions = cfg->num_partitions;

@@ -122,7 +122,7 @@ struct cluster_deps {
     /* What the settings are by now. On the meta loop, or before it runs anything of the cluster. */
     void (*settings)(void *arg, const struct broker_config *now);
     /* This broker follows that one in this partition, at that address; host NULL: nobody. Told again whenever one of them may have
-     * changed. On the meta loop; must not block. NULL when alone. */
+     * changed. On the meta loop, nobody also on a worker; must not block. NULL when alone. */
     void (*follow)(void *arg, struct partition *pt, int32_t leader, const char *host, int32_t port);
     /* The image has forgotten this topic; one that has got its name since is another. On the meta loop. */
     void (*topic_deleted)(void *arg, const char *topic, const struct uuid *id);
@@ -183,6 +183,9 @@ struct cluster_change {
     int32_t replication_factor; /* create; -1 default.replication.factor; set before cb */
     int32_t **assignment; /* create, grow: NULL, or broker ids by (new) partition, each list ended by -1 */
     int32_t n_assignment;
+    int32_t partition;   /* reassign, elect */
+    bool same_replication_factor; /* reassign: the assignment may not have more or fewer */
+    bool unclean;        /* elect: where nobody in sync is left, somebody else, who may lack records */
     struct config_op *ops;
     int32_t n_ops;
     bool replace; /* configure: ops are the whole configuration */
@@ -200,6 +203,11 @@ void cluster_create_topic(struct cluster *c, struct cluster_change *ch);
 void cluster_delete_topic(struct cluster *c, struct cluster_change *ch);
 void cluster_grow_topic(struct cluster *c, struct cluster_change *ch);
 void cluster_configure_topic(struct cluster *c, struct cluster_change *ch);
+/* Other replicas for ch->partition, the first list of ch->assignment; without one: back to those before. Ends when it has
+ * begun. */
+void cluster_reassign_partition(struct cluster *c, struct cluster_change *ch);
+/* Another leader for ch->partition: the first of its replicas; ELECTION_NOT_NEEDED when that leads. */
+void cluster_elect_leader(struct cluster *c, struct cluster_change *ch);
 void cluster_configure_broker(struct cluster *c, struct cluster_change *ch); /* dynamic broker keys */
 
 /* A producer id nobody had before (blocks of 1000 by compare-and-set). */

@@ -14,6 +14,8 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
+enum { TRIES_MAX = 5 };
+
 /* ---- making one ---- */
 
 static struct change *change_of(struct cluster_change *ch)
@@ -151,6 +153,16 @@ void cluster_configure_topic(struct cluster *c, struct cluster_change *ch)
     change_submit(c, ch, CHANGE_CONFIGURE);
 }
 
+void cluster_reassign_partition(struct cluster *c, struct cluster_change *ch)
+{
+    change_submit(c, ch, CHANGE_REASSIGN);
+}
+
+void cluster_elect_leader(struct cluster *c, struct cluster_change *ch)
+{
+    change_submit(c, ch, CHANGE_ELECT);
+}
+
 void cluster_configure_broker(struct cluster *c, struct cluster_change *ch)
 {
     change_submit(c, ch, CHANGE_BROKER);
@@ -208,9 +220,28 @@ enum kerr change_kerr_of(int rc)
     }
 }
 
+static bool is_of_partition(const struct change *ch)
+{
+    return ch->kind == CHANGE_REASSIGN || ch->kind == CHANGE_ELECT;
+}
+
+/* A partition's register changes by itself: what was asked for is looked at again, as things are by now. */
+static bool change_again(struct topic_slot *s, struct change *ch)
+{
+    if (!is_of_partition(ch) || ++ch->tries > TRIES_MAX)
+        return false;
+    ops_done(&ch->ops);
+    ch->sent = 0;
+    ch->begun = false;
+    slot_wrote(s);
+    return true;
+}
+
 /* Which of the topic's registers a change touches. */
 static unsigned touched_by(const struct change *ch)
 {
+    if (is_of_partition(ch))
+        return 0;
     return ch->kind == CHANGE_CONFIGURE ? TOPIC_CONFIG : ch->kind == CHANGE_GROW ? TOPIC_SHAPE : TOPIC_SHAPE | TOPIC_CONFIG;
 }
 
@@ -220,6 +251,10 @@ static void change_written(void *arg, int rc)
     struct topic_slot *s = ch->slot;
 
     s->dirty.what |= rc == 0 ? touched_by(ch) : TOPIC_ALL;
+    if (is_of_partition(ch))
+        topic_wants_add(&s->dirty, ch->pub.partition);
+    if (rc == -ESTALE && change_again(s, ch))
+        return;
 
     if (rc == 0 && !change_sent_all(ch)) {
         change_send(s->cluster, ch, change_written);
@@ -253,6 +288,8 @@ void change_begin(struct topic_slot *s, struct change *ch)
         [CHANGE_DELETE] = change_prepare_delete,
         [CHANGE_GROW] = change_prepare_grow,
         [CHANGE_CONFIGURE] = change_prepare_configure,
+        [CHANGE_REASSIGN] = change_prepare_reassign,
+        [CHANGE_ELECT] = change_prepare_elect,
     };
 
     enum kerr err = prepare[ch->kind](s->cluster, ch);

@@ -218,6 +218,8 @@ void lead_free(struct cluster *c);
 void lead_look(struct cluster *c, const struct cluster_topic *t, int32_t id);
 void lead_brokers_changed(struct cluster *c); /* those of the newest image, or this broker's epoch */
 void lead_tick(struct cluster *c);
+/* Who lives, as far as it matters for leaders of t: lead.n_live of them. */
+const struct live_broker *lead_live(struct cluster *c, const struct cluster_topic *t);
 
 /* cluster_orphans.c: what takes back this broker's note of a deletion, and with the last broker's the topic's; one by one. */
 void cluster_forget_ops(struct cluster *c, const struct uuid *id, struct register_ops_list *ret);

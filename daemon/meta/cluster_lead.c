@@ -39,6 +39,7 @@ struct seat {
     /* under way */
     bool writing;
     struct partition *proposer; /* a reference: what is written is its proposal. NULL: a change of leader */
+    bool settles;               /* the end of a reassignment */
     struct state_change change;
     struct register_ops_list ops;
     UT_hash_handle hh;
@@ -88,7 +89,7 @@ static void seat_free(struct seat *s)
 /* ---- brokers that live ---- */
 
 /* Under the policies that flush before they acknowledge a restart loses nothing, so that the base does not matter. */
-static const struct live_broker *live_for(struct cluster *c, const struct cluster_topic *t)
+const struct live_broker *lead_live(struct cluster *c, const struct cluster_topic *t)
 {
     return t->config->flush_policy == FLUSH_ASYNC ? c->lead.live : c->lead.live_proven;
 }
@@ -124,7 +125,7 @@ static void seat_written(void *arg, int rc)
     struct partition *pt = take(&s->proposer);
     int64_t version = s->ops.ops[s->ops.n - 1].new_version;
 
-    s->writing = false;
+    s->writing = s->settles = false;
     if (pt != NULL && rc == 0 && is_damaged(pt))
         log_warn("%s: the replica here is damaged, and its register says so now: nobody counts on it", s->key);
     if (pt != NULL && rc == 0)
@@ -155,6 +156,8 @@ static bool seat_write(struct seat *s, const struct cluster_partition *p, struct
         return false;
     cluster_partition_register(p, &r);
     r.st = s->change.to;
+    if (s->settles)
+        r.n_adding = r.n_removing = 0;
     cluster_writer(c, writer);
     for (int32_t i = 0; i < s->change.n_checks; i++)
         ops_add(&s->ops, REGISTER_CHECK, xasprintf("/klog/broker_epoch/%d", s->change.check[i].id), NULL,
@@ -193,7 +196,7 @@ static void elect(struct seat *s, const struct cluster_topic *t, const struct cl
     cluster_partition_register(p, &r);
     const struct election_input in = {
         .state = &r.st,
-        .live = live_for(c, t),
+        .live = lead_live(c, t),
         .n_live = c->lead.n_live,
         .me = c->deps.id,
         .be = c->broker_epoch,
@@ -319,12 +322,14 @@ void lead_brokers_changed(struct cluster *c)
 
 /* ---- what a leader sees to ---- */
 
+static void settle(struct cluster *c, const struct cluster_topic *t, int32_t id, const struct cluster_partition *p);
+
 static void propose(struct cluster *c, const struct cluster_topic *t, int32_t id, const struct cluster_partition *p)
 {
     const struct replica_tick tick = {
         .now_ms = world_mono_ms(c->deps.world),
         .lag_max_ms = c->deps.config->replica_lag_time_max_ms,
-        .live = live_for(c, t),
+        .live = lead_live(c, t),
         .n_live = c->lead.n_live,
     };
     struct seat *s = seat_find(c, t->name, id);
@@ -362,8 +367,74 @@ void lead_tick(struct cluster *c)
             const struct cluster_partition *p = cluster_topic_partition(t, id);
             if (may_propose(c, p))
                 propose(c, t, id, p);
+            if ((p->n_adding > 0 || p->n_removing > 0) && leads_here(c, p))
+                settle(c, t, id, p);
         }
     }
+}
+
+/* ---- the end of a reassignment ---- */
+
+static bool is_in(const int32_t *ids, int32_t n, int32_t id)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+/* Only those stay that are not to be removed; false: not all that are added are in sync yet. */
+static bool settle_state(const struct partition_register *r, struct partition_state *to)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < r->n_adding; i++)
+        if (!is_in(r->st.isr, r->st.n_isr, r->adding[i]))
+            return false;
+    for (int32_t i = 0; i < r->st.n_replicas; i++)
+        if (!is_in(r->removing, r->n_removing, r->st.replicas[i]))
+            to->replicas[n++] = r->st.replicas[i];
+    to->n_replicas = n;
+    n = 0;
+    for (int32_t i = 0; i < r->st.n_isr; i++)
+        if (is_in(to->replicas, to->n_replicas, r->st.isr[i])) {
+            to->isr[n] = r->st.isr[i];
+            to->isr_be[n++] = r->st.isr_be[i];
+        }
+    to->n_isr = n;
+    return n > 0;
+}
+
+/* A leader that will not stay hands over first, and its successor ends it. */
+static void settle(struct cluster *c, const struct cluster_topic *t, int32_t id, const struct cluster_partition *p)
+{
+    struct seat *s = seat_find(c, t->name, id);
+    struct partition_register r;
+    struct state_change change;
+    struct partition_state to;
+    const struct live_broker *b = NULL;
+
+    cluster_partition_register(p, &r);
+    to = r.st;
+    if ((s != NULL && s->writing) || !settle_state(&r, &to))
+        return;
+    bool stays = is_in(to.replicas, to.n_replicas, c->deps.id);
+    for (int32_t i = 0; i < to.n_replicas && !stays && b == NULL; i++)
+        if (state_may_lead(&r.st, lead_live(c, t), c->lead.n_live, to.replicas[i]))
+            b = live_find(lead_live(c, t), c->lead.n_live, to.replicas[i]);
+    if (stays)
+        b = live_find(lead_live(c, t), c->lead.n_live, c->deps.id);
+    if (b == NULL)
+        return;
+    state_change_begin(&change, stays ? &to : &r.st, c->deps.id, c->broker_epoch);
+    if (!stays)
+        state_change_check(&change, b->id, b->be);
+    if (!state_change_leader(&change, b))
+        return;
+    s = seat_get(c, t->name, id);
+    s->change = change;
+    s->settles = stays;
+    seat_write(s, p, NULL);
 }
 
 /* ---- preferred leaders ---- */
@@ -385,7 +456,7 @@ static void give_back(struct cluster *c, const struct cluster_topic *t, int32_t 
 
     cluster_partition_register(p, &r);
     const struct election_input in = { .state = &r.st,
-                                       .live = live_for(c, t),
+                                       .live = lead_live(c, t),
                                        .n_live = c->lead.n_live,
                                        .me = c->deps.id,
                                        .be = c->broker_epoch };
@@ -484,7 +555,7 @@ static int32_t n_to_hand_over(struct cluster *c)
             if (!leads_here(c, p))
                 continue;
             cluster_partition_register(p, &r);
-            n += state_successor(&r.st, live_for(c, t), c->lead.n_live, c->deps.id) != NULL;
+            n += state_successor(&r.st, lead_live(c, t), c->lead.n_live, c->deps.id) != NULL;
         }
     }
     return n;

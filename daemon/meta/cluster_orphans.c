@@ -48,6 +48,14 @@ static const struct topic_load *registered(const struct cluster_starter *st, con
     return f->partition < l->n_partitions ? l : NULL;
 }
 
+static bool has_replica(const struct cluster_partition *p, int32_t broker)
+{
+    for (int32_t i = 0; i < p->n_replicas; i++)
+        if (p->replicas[i] == broker)
+            return true;
+    return false;
+}
+
 static void keep_found(void *arg, const char *topic, int32_t partition, const struct partition_dir *dir)
 {
     struct search *s = arg;
@@ -70,17 +78,15 @@ static bool was_deleted(const struct deleted *deleted, const struct uuid *id)
     return false;
 }
 
-static void set_aside(struct datadir *dd, const struct found_dir *f)
+static void set_aside(struct datadir *dd, const struct found_dir *f, const char *why)
 {
     char to[256];
     int rc = datadir_set_aside(dd, f->topic, f->partition, &f->dir.topic_id, to);
 
     if (rc < 0)
-        log_error("%s/%s-%d belongs to no topic of this cluster, and cannot be renamed: %s", datadir_path(dd), f->topic,
-                  f->partition, strerror(-rc));
+        log_error("%s/%s-%d %s, and cannot be renamed: %s", datadir_path(dd), f->topic, f->partition, why, strerror(-rc));
     else
-        log_warn("%s/%s-%d belongs to no topic of this cluster: kept as %s; delete it when you are sure",
-                 datadir_path(dd), f->topic, f->partition, to);
+        log_warn("%s/%s-%d %s: kept as %s; delete it when you are sure", datadir_path(dd), f->topic, f->partition, why, to);
 }
 
 static void remove_deleted(struct datadir *dd, const struct found_dir *f, struct deleted *deleted)
@@ -112,6 +118,11 @@ static void judge(const struct cluster_starter *st, struct datadir *dd, const st
 {
     const struct topic_load *l = registered(st, f);
 
+    if (l != NULL && f->dir.id_rc == 0 && uuid_eq(&f->dir.topic_id, &l->shape.id) &&
+        !has_replica(l->partitions[f->partition], st->cluster->deps.id)) {
+        set_aside(dd, f, "has its replicas on other brokers by now"); /* given to them while this one was away */
+        return;
+    }
     if (l != NULL && (f->dir.id_rc < 0 || uuid_eq(&f->dir.topic_id, &l->shape.id)))
         return;
     if (f->dir.id_rc == 0 && was_deleted(deleted, &f->dir.topic_id))
@@ -119,7 +130,7 @@ static void judge(const struct cluster_starter *st, struct datadir *dd, const st
     else if (!f->dir.is_ours)
         judge_foreign(dd, f, deleted);
     else if (l == NULL)
-        set_aside(dd, f);
+        set_aside(dd, f, "belongs to no topic of this cluster");
 }
 
 static int clear_dir(struct cluster_starter *st, struct datadir *dd, struct deleted *deleted, char *err,

@@ -143,6 +143,29 @@ static void partition_follow(struct stripe *sp, struct partition *pt, const stru
         partition_set_config(pt, s->load.config);
 }
 
+/* Its replica was given to other brokers, by a state of a higher epoch than any that it was told (R1). */
+static void partition_moves_away(struct stripe *sp, struct partition *pt, const struct cluster_partition *p)
+{
+    struct topic_slot *s = sp->slot;
+    const struct cluster_deps *deps = &s->cluster->deps;
+    int32_t id = pt->id;
+
+    lock_take(&pt->mu);
+    bool newer = p->leader_epoch > pt->replica.state.leader_epoch;
+    lock_release(&pt->mu);
+    if (!newer) {
+        log_error("%s-%d: its register names this broker no more, in an epoch that it has seen before; its log is kept", s->name,
+                  id);
+        partition_unref(pt);
+        return;
+    }
+    if (!deps->alone)
+        deps->follow(deps->arg, pt, -1, NULL, -1);
+    partition_unref(pt);
+    log_info("%s-%d: other brokers have its replicas now; its log here goes", s->name, id);
+    note_rc(sp, partitions_remove(deps->partitions, s->name, id));
+}
+
 /* A start makes the directories that a crash left out, and begins an epoch: from the second start on each has been
  * there, and after a clean stop from the first. */
 static bool had_log(const struct topic_slot *s, const struct cluster_partition *p)
@@ -174,7 +197,9 @@ static void stripe_open(struct job *j)
         int32_t id = touched_at(s, i);
         const struct cluster_partition *p = s->load.partitions[id];
         struct partition *pt = partitions_get(ps, kstr_of(s->name), id);
-        if (pt != NULL) {
+        if (pt != NULL && p != NULL && !hosted_here(s, p)) {
+            partition_moves_away(sp, pt, p);
+        } else if (pt != NULL) {
             partition_follow(sp, pt, p);
             partition_unref(pt);
         } else if (p != NULL && hosted_here(s, p)) {

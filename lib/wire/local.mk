@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The messages are C made from the schema files, in the build directory.
 WIRE_SCHEMA = %D%/schema/add_offsets_to_txn.kp %D%/schema/add_partitions_to_txn.kp \
-	%D%/schema/alter_configs.kp %D%/schema/api_versions.kp %D%/schema/consumer_protocol.kp \
+	%D%/schema/alter_configs.kp %D%/schema/alter_partition_reassignments.kp %D%/schema/elect_leaders.kp %D%/schema/api_versions.kp %D%/schema/consumer_protocol.kp \
 	%D%/schema/create_partitions.kp %D%/schema/create_topics.kp %D%/schema/delete_groups.kp \
 	%D%/schema/delete_records.kp %D%/schema/delete_topics.kp %D%/schema/describe_acls.kp \
 	%D%/schema/describe_client_quotas.kp %D%/schema/describe_cluster.kp \

@@ -168,5 +168,6 @@ SYSTEM_TESTS += \
     %D%/502-a-leader-dies.t \
     %D%/503-a-coordinator-dies.t \
     %D%/504-zookeeper-away.t \
-    %D%/505-a-replica-without-its-log.t
+    %D%/505-a-replica-without-its-log.t \
+    %D%/506-other-replicas.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
