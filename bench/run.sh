@@ -182,3 +182,43 @@ for size in 100 200 1024; do
     row "cat, lines of $size B, floor: null FUSE" MB/s cat$size.k - cat$size.n
     row "cat, lines of $size B, floor: this file system" MB/s cat$size.k - cat$size.e
 done
+
+# ---- views, beside the plain file and beside kcat ----
+command -v kcat >/dev/null || { echo "no kcat here: the rows of views are left out"; exit 0; }
+lines_rate() { # lines_rate COMMAND...: of the records of views/p0
+    local t0=${EPOCHREALTIME/./}
+    "$@" >/dev/null
+    awk -v n="$n" -v d=$((${EPOCHREALTIME/./} - t0)) 'BEGIN { print "lines", n * 1e6 / d }'
+}
+fresh_json() { # its size is not known yet: cat asks for it, and all is printed twice
+    lines_rate cat "$s/mnt/views/0:$((n + RANDOM))/json/p0"
+}
+consume=(kcat -b $klogd -q -C -t views -p 0 -o beginning -e)
+printf '\n%-46s %-10s %9s %9s %9s %8s %8s\n' '' '' 'klog' '' 'kcat' 'klog' ''
+for size in 100 1024; do
+    want "views $size" || continue
+    "$b/src/klog" topic delete views --if-exists -b $klogd >/dev/null 2>&1
+    topic views async
+    "$b/bench/load" produce -b $klogd -t views -s "$size" -n $((100000 / size)) -k 8 -T 0.5 >/dev/null
+    n=$("$b/src/klog" offsets views -b $klogd --json | sed 's/.*"latest": *\([0-9]*\).*/\1/')
+    for ((i = 0; i < samples; i++)); do
+        take v$size.kc lines lines_rate "${consume[@]}"
+        take v$size.kj lines lines_rate "${consume[@]}" -J
+        take v$size.c lines lines_rate "$b/src/klog" cat views/p0 -b $klogd
+        take v$size.cj lines lines_rate "$b/src/klog" cat views/json/p0 -b $klogd
+        take v$size.p lines lines_rate cat "$s/mnt/views/p0"
+        take v$size.r lines lines_rate cat "$s/mnt/views/1/p0"
+        take v$size.jf lines fresh_json
+        take v$size.j lines lines_rate cat "$s/mnt/views/json/p0"
+        take v$size.t lines lines_rate cat "$s/mnt/views/tsv/p0"
+        take v$size.a lines lines_rate cat "$s/mnt/views/json/all"
+    done
+    row "klog cat, $size B, beside kcat -C" records/s v$size.c - v$size.kc
+    row "klog cat json, $size B, beside kcat -C -J" records/s v$size.cj - v$size.kj
+    row "cat p0, $size B, beside kcat -C" records/s v$size.p - v$size.kc
+    row "cat 1/p0, $size B, beside kcat -C" records/s v$size.r - v$size.kc
+    row "cat tsv/p0, $size B, beside kcat -C" records/s v$size.t - v$size.kc
+    row "cat json/p0, $size B, beside kcat -C -J" records/s v$size.j - v$size.kj
+    row "cat json/p0 the first time, same" records/s v$size.jf - v$size.kj
+    row "cat json/all, $size B, beside kcat -C -J" records/s v$size.a - v$size.kj
+done

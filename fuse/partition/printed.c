@@ -202,7 +202,8 @@ static void on_run_fetched(struct client_fetch *cf, int rc, const struct client_
     struct rcbuf *frame = rcbuf_ref(got->frame);
     struct slice batches = got->batches;
     int64_t next = text_batches_end(batches, t->map->front.offset, limit, &stored);
-    if (run_counts(r) && next > t->map->front.offset && next < print_limit(t))
+    bool more = run_counts(r) || r->ahead > t->map->front.at + PRINT_FETCH_BYTES;
+    if (more && next > t->map->front.offset && next < print_limit(t))
         run_send(r, next);
     rc = run_print(r, batches, limit);
     rcbuf_unref(frame);

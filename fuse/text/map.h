@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Text between two marks, at least, but for the front of a text; it doubles whenever there are MAP_MARKS_MAX of them. */
-#define MAP_STEP_BYTES (256 * 1024)
+#define MAP_STEP_BYTES (1024 * 1024)
 #define MAP_MARKS_MAX  16384
 
 struct map_mark {

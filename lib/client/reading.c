@@ -14,7 +14,7 @@
 #include "lib/client/records.h"
 
 enum {
-    FETCH_ALONE_BYTES = 4 * 1024 * 1024,
+    FETCH_ALONE_BYTES = 1024 * 1024,
     FETCH_MERGED_BYTES = 1024 * 1024, /* a partition */
     FOLLOW_WAIT_MS = 500,
 };

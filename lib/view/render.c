@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records as lines; see render.h. Everything is measured before it is written, so that room is made once a line, and sizes can
- * be had without writing anything. Text without a byte that needs more than copying is found eight bytes at a time. Pure.
+ * be had without writing anything. Text without a byte that needs more than copying is found sixteen bytes at a time. Pure.
  */
 #include "lib/view/render.h"
 
@@ -17,10 +17,33 @@
 #define JSON_FRAME   "{\"partition\":,\"offset\":,\"timestamp\":,,\"headers\":[],}\n"
 #define HEADER_FRAME "{,}"
 
-/* ---- eight bytes at a time ---- */
+/* ---- many bytes at a time ---- */
 
 #define ONES  0x0101010101010101u
 #define HIGHS 0x8080808080808080u
+
+/* Bytes that more than copying is needed for. */
+enum special {
+    JSON_SPECIAL, /* what JSON escapes */
+    JSON_OR_HIGH, /* and what is not ASCII */
+    TSV_SPECIAL,  /* control characters and the backslash: each escape of COPY is among them */
+};
+
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+static inline bool any_special16(const uint8_t *p, enum special s)
+{
+    bytes16 x, m;
+    uint64_t w[2];
+    memcpy(&x, p, sizeof x);
+    m = (bytes16)(x < 0x20) | (bytes16)(x == '\\');
+    if (s != TSV_SPECIAL)
+        m |= (bytes16)(x == '"');
+    if (s == JSON_OR_HIGH)
+        m |= (bytes16)(x >= 0x80);
+    memcpy(w, &m, sizeof w);
+    return (w[0] | w[1]) != 0;
+}
 
 /* High bits of bytes that are 0; right for the lowest such byte, which is all that is asked. */
 static inline uint64_t zeros(uint64_t x)
@@ -28,45 +51,33 @@ static inline uint64_t zeros(uint64_t x)
     return (x - ONES) & ~x & HIGHS;
 }
 
-/* Bytes below 0x20. */
-static inline uint64_t controls(uint64_t x)
+/* High bits of bytes that are special, right for the lowest one. */
+static inline uint64_t special8(uint64_t x, enum special s)
 {
-    return (x - ONES * 0x20) & ~x & HIGHS;
-}
-
-typedef uint64_t special_fn(uint64_t x);
-
-static inline uint64_t json_special(uint64_t x)
-{
-    return controls(x) | zeros(x ^ ONES * '"') | zeros(x ^ ONES * '\\');
-}
-
-static inline uint64_t json_or_high(uint64_t x)
-{
-    return json_special(x) | (x & HIGHS);
-}
-
-static inline uint64_t tsv_special(uint64_t x)
-{
-    return controls(x) | zeros(x ^ ONES * '\\');
+    uint64_t m = ((x - ONES * 0x20) & ~x & HIGHS) | zeros(x ^ ONES * '\\');
+    if (s != TSV_SPECIAL)
+        m |= zeros(x ^ ONES * '"');
+    return s == JSON_OR_HIGH ? m | (x & HIGHS) : m;
 }
 
 /* How many bytes at the front are not special. */
-static inline size_t plain_prefix(const uint8_t *p, size_t n, special_fn *special)
+static inline size_t plain_prefix(const uint8_t *p, size_t n, enum special s)
 {
     size_t i = 0;
-    uint64_t x, s;
+    uint64_t x, m;
+    while (i + 16 <= n && !any_special16(p + i, s))
+        i += 16;
     for (; i + 8 <= n; i += 8) {
         memcpy(&x, p + i, 8);
-        if ((s = special(le64toh(x))) != 0)
-            return i + (size_t)__builtin_ctzll(s) / 8;
+        if ((m = special8(le64toh(x), s)) != 0)
+            return i + (size_t)__builtin_ctzll(m) / 8;
     }
     if (i == n)
         return n;
     x = ONES * 'x';
     memcpy(&x, p + i, n - i);
-    s = special(le64toh(x));
-    return s == 0 ? n : i + (size_t)__builtin_ctzll(s) / 8;
+    m = special8(le64toh(x), s);
+    return m == 0 ? n : i + (size_t)__builtin_ctzll(m) / 8;
 }
 
 /* ---- escapes ---- */
@@ -121,7 +132,7 @@ static uint8_t *escape_put(uint8_t *out, uint8_t c, bool tsv)
     return out;
 }
 
-static inline size_t escaped_size(const uint8_t *p, size_t n, special_fn *special, bool tsv)
+static inline size_t escaped_size(const uint8_t *p, size_t n, enum special special, bool tsv)
 {
     size_t size = 0;
     while (n > 0) {
@@ -136,7 +147,7 @@ static inline size_t escaped_size(const uint8_t *p, size_t n, special_fn *specia
     return size;
 }
 
-static inline uint8_t *escaped_put(uint8_t *out, const uint8_t *p, size_t n, special_fn *special, bool tsv)
+static inline uint8_t *escaped_put(uint8_t *out, const uint8_t *p, size_t n, enum special special, bool tsv)
 {
     while (n > 0) {
         size_t plain = plain_prefix(p, n, special);
@@ -194,12 +205,12 @@ static struct json_text json_measure(struct kstr s, size_t name)
     if (s.n < 0)
         return (struct json_text){ TEXT_NULL, name + sizeof "\"\":null" - 1 };
     const uint8_t *p = (const uint8_t *)s.p;
-    size_t n = (size_t)s.n, frame = name + sizeof "\"\":\"\"" - 1, clean = plain_prefix(p, n, json_or_high);
+    size_t n = (size_t)s.n, frame = name + sizeof "\"\":\"\"" - 1, clean = plain_prefix(p, n, JSON_OR_HIGH);
     if (clean == n)
         return (struct json_text){ TEXT_COPIED, frame + n };
     if (!utf8_ok(p + clean, n - clean))
         return (struct json_text){ TEXT_BASE64, frame + sizeof "_base64" - 1 + base64_size(n) };
-    size_t escaped = clean + escaped_size(p + clean, n - clean, json_special, false);
+    size_t escaped = clean + escaped_size(p + clean, n - clean, JSON_SPECIAL, false);
     return (struct json_text){ escaped == n ? TEXT_COPIED : TEXT_ESCAPED, frame + escaped };
 }
 
@@ -221,7 +232,7 @@ static uint8_t *json_put(uint8_t *out, const char *name, size_t name_size, struc
     } else if (how.how == TEXT_COPIED) {
         out = put(out, n > 0 ? s.p : "", n);
     } else {
-        out = escaped_put(out, (const uint8_t *)s.p, n, json_special, false);
+        out = escaped_put(out, (const uint8_t *)s.p, n, JSON_SPECIAL, false);
     }
     *out++ = '"';
     return out;
@@ -291,14 +302,14 @@ static void json_render(int32_t partition, const struct record *r, struct bytebu
 
 static size_t tsv_size(struct kstr s)
 {
-    return s.n < 0 ? 2 : escaped_size((const uint8_t *)s.p, (size_t)s.n, tsv_special, true);
+    return s.n < 0 ? 2 : escaped_size((const uint8_t *)s.p, (size_t)s.n, TSV_SPECIAL, true);
 }
 
 static uint8_t *tsv_put(uint8_t *out, struct kstr s)
 {
     if (s.n < 0)
         return PUT(out, "\\N");
-    return escaped_put(out, (const uint8_t *)s.p, (size_t)s.n, tsv_special, true);
+    return escaped_put(out, (const uint8_t *)s.p, (size_t)s.n, TSV_SPECIAL, true);
 }
 
 static void tsv_render(const struct record *r, struct bytebuf *out)

@@ -149,10 +149,29 @@ static void a_place_keeps_its_text_until_it_is_led_to_another(void **state)
     place_done(&p);
 }
 
+static void the_answer_to_a_long_poll_counts_though_somebody_has_asked_meanwhile(void **state)
+{
+    struct fixture *x = *state;
+    struct topic topic = { .refs = 1 };
+    struct ends grown = x->f.ends, older = x->f.ends;
+
+    x->f.key.topic = &topic;
+    x->f.ends_ns = 2000;
+    grown.end_text = 600;
+    grown.end_offset = 6;
+    ends_set(&x->f, &grown, 1000);
+    assert_int_equal(x->f.ends.end_text, 600);
+    assert_int_equal(x->f.ends_ns, 2000);
+    older.end_offset = 5;
+    ends_set(&x->f, &older, 1500);
+    assert_int_equal(x->f.ends.end_offset, 6);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(the_answer_to_a_long_poll_counts_though_somebody_has_asked_meanwhile),
         T(a_base_that_is_held_stays_and_others_are_led_to_a_new_text),
         T(a_text_that_nobody_holds_begins_where_the_log_does),
         T(places_move_when_positions_do),
