@@ -200,7 +200,10 @@ static bool is_final(enum kerr err)
 static void flow_refused(struct pbatch *b, enum kerr err, struct kstr text)
 {
     bool doubtful = b->maybe_written;
-    b->maybe_written = err == KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND || err == KERR_REQUEST_TIMED_OUT ||
+    /* A disk that fails may do so behind the append, in the sync that was to make it last. */
+    bool late = err == KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND || err == KERR_REQUEST_TIMED_OUT ||
+                (err == KERR_KAFKA_STORAGE_ERROR && !disk_is_full(err, text));
+    b->maybe_written = late ||
                        (doubtful && !tells_absence(err, text));
     if (doubtful && is_final(err)) {
         batch_fail(b, -kerr_errno(err), err, text);

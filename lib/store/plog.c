@@ -183,8 +183,10 @@ static int open_log(struct datadir *dd, const char *topic, int32_t partition, co
     int rc = make_directory(l, topic_id, sync_later);
     if (rc == 0)
         rc = plog_recover(l, datadir_was_clean(dd), !l->made, now_ms, rec);
-    if (l->made && (rc == -ENOSPC || rc == -EDQUOT)) /* nothing of a log that there is no room for stays */
+    if (l->made && (rc == -ENOSPC || rc == -EDQUOT)) { /* nothing of a log that there is no room for stays */
         datadir_remove_tree(l->io, l->dirfd, l->name);
+        io_sync_dir(l->io, l->dirfd, ".");
+    }
     if (rc < 0) {
         plog_free(l);
         return rc;

@@ -315,6 +315,10 @@ static void do_produce(struct fake_request *rq)
         err = KERR_NOT_LEADER_OR_FOLLOWER;
     if (err == KERR_NONE)
         err = log_append(fc, &t->logs[index], body->topic_data[0].partition_data[0].records, &pr.base_offset);
+    if (err == KERR_NONE && rq->err_after != KERR_NONE) {
+        err = rq->err_after;
+        pr.base_offset = -1;
+    }
     if (err == KERR_INVALID_RECORD && rq->h.api_version >= 8)
         pr.error_message = kstr_of("that record is bad");
     if (err == KERR_KAFKA_STORAGE_ERROR && rq->h.api_version >= 8)
@@ -500,6 +504,7 @@ static void on_frame(struct conn *conn, struct rcbuf *frame)
         rc = wire_decode(rq.api->request, rq.h.api_version, body, &rq.a, rq.body);
         KCHECK(rc == 0);
         rq.err = scripted && step.what == FAKE_ERROR ? step.err : KERR_NONE;
+        rq.err_after = scripted && step.what == FAKE_DO_AND_FAIL ? step.err : KERR_NONE;
         rq.hold = scripted && step.what == FAKE_HOLD;
         rq.mute = scripted && step.what == FAKE_DO_AND_DROP;
         if (!scripted || step.what != FAKE_DROP)

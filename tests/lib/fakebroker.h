@@ -27,6 +27,7 @@ enum fake_do {
     FAKE_ERROR,       /* answer with the error, do nothing else */
     FAKE_DROP,        /* close the connection instead of doing anything */
     FAKE_DO_AND_DROP, /* do it, then close the connection without an answer */
+    FAKE_DO_AND_FAIL, /* Produce: do it, then answer with the error */
     FAKE_HOLD,        /* do it, keep the answer until fake_release */
     FAKE_DEAF,        /* do nothing, never answer */
 };

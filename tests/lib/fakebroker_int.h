@@ -12,7 +12,8 @@ struct fake_request {
     const struct wire_api *api;
     struct arena a;
     void *body;
-    enum kerr err; /* of the script */
+    enum kerr err;       /* of the script */
+    enum kerr err_after; /* likewise: when it is done */
     bool hold, mute;
 };
 

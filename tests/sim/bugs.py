@@ -9,8 +9,10 @@ them (20000) and for SECONDS at most (600 each). A fault that is not found fails
 has changed. JOBS (1): seeds at a time. PLANS=DIR: the shrunk plan of each that a broker's life has shown is written there, for
 tests/sim/corpus.
 """
+import filecmp
 import os
 import re
+import shutil
 import sys
 import time
 
@@ -21,6 +23,11 @@ SEEDS, SECONDS, JOBS = (int(os.environ.get(k, v)) for k, v in (("SEEDS", 20000),
 PLANS = os.environ.get("PLANS")
 
 
+def update(source, copy):
+    if not os.path.exists(copy) or not filecmp.cmp(source, copy, False):
+        shutil.copy(source, copy)
+
+
 def copy_tree(srcdir, root):
     """Only what differs is copied, so that a later build is quick."""
     tree = mutants.Tree(root)
@@ -28,7 +35,13 @@ def copy_tree(srcdir, root):
         mutants.CFLAGS = "-O1"
         return mutants.first_tree(srcdir, os.path.dirname(root))
     for name in mutants.COPIED:
-        mutants.run(["cp", "-ru", os.path.join(srcdir, name), root], srcdir)
+        at = os.path.join(srcdir, name)
+        for d, _, files in os.walk(at) if os.path.isdir(at) else [(srcdir, None, [name])]:
+            to = os.path.join(root, os.path.relpath(d, srcdir))
+            os.makedirs(to, exist_ok=True)
+            for f in files:
+                if not os.path.islink(os.path.join(d, f)):
+                    update(os.path.join(d, f), os.path.join(to, f))
     return tree
 
 

@@ -470,7 +470,6 @@ static const char *const never[] = {
     "it was closed with",
     "does not hold what was written there",
     "its partitions are offline until klogd is started anew",
-    "holds nothing of klog's",
 };
 
 static void on_line(void *arg, enum log_level level, const char *line)

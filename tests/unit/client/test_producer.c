@@ -386,6 +386,23 @@ static void a_refusal_in_the_middle_keeps_the_order(void **state)
     assert_int_equal(f->log->epoch, 0);
 }
 
+/* A disk that failed in the sync behind the append: the batch may be in the log, and nothing is numbered anew before that is
+ * settled. */
+static void an_error_of_the_disk_leaves_the_doubt(void **state)
+{
+    struct fixture *f = *state;
+    send_number(f, 0);
+    run_until_told(f, 1);
+    fake_script(&f->fc, API_PRODUCE, FAKE_DO_AND_FAIL, KERR_KAFKA_STORAGE_ERROR);
+    fake_script(&f->fc, API_PRODUCE, FAKE_ERROR, KERR_UNKNOWN_PRODUCER_ID); /* a new epoch, and new numbers */
+    for (int i = 1; i < 3; i++) {
+        send_number(f, i);
+        run_until_requests(f, API_PRODUCE, 1 + i);
+    }
+    run_until_told(f, 3);
+    assert_int_equal(f->log->n, 3);
+}
+
 static void a_new_leader_gets_the_batch(void **state)
 {
     struct fixture *f = *state;
@@ -803,6 +820,7 @@ int main(void)
         T(a_lost_request_is_written_once),
         T(five_in_flight_survive_a_broken_connection_in_order),
         T(a_refusal_in_the_middle_keeps_the_order),
+        T(an_error_of_the_disk_leaves_the_doubt),
         T(a_new_leader_gets_the_batch),
         T(storms_write_each_record_once),
         T(a_broker_that_lost_the_producer_gets_a_new_epoch),
