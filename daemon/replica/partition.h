@@ -52,6 +52,7 @@ struct partition {
     int32_t id;                         /* set once */
     struct uuid topic_id;               /* set once */
     bool internal;                      /* set once: only klog itself and __admin_client write to it */
+    bool lost_end, holed;               /* set once: what opening it found missing, as in struct plog_recovery */
     int dir;                            /* set once: index in log.dirs, -1 none */
     struct plog *log;              /* set once; NULL when it could not be opened: the replica is then damaged */
     struct replica replica;        /* guarded by mu */
@@ -59,7 +60,7 @@ struct partition {
     LIST_HEAD(, watcher) watchers; /* guarded by mu */
     int32_t n_leo_watchers;        /* guarded by mu: of those, who waits for appends */
     bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
-    bool begins_anew; /* guarded by mu: its log holds nothing of what it had; damaged as long as the register counts on that */
+    bool begins_anew; /* guarded by mu: its log lacks the end of what it had, or all; damaged as long as the register counts on that */
     int64_t unflushed_messages;    /* guarded by mu; policy interval */
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */

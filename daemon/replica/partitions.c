@@ -297,6 +297,8 @@ static int open_log_of(struct partition *pt, const struct uuid *topic_id, bool s
                                                            world_wall_ms(pt->deps->world), &pt->log, &rec);
     if (rc == 0)
         log_recovery(pt, &rec);
+    pt->lost_end |= rec.lost_end;
+    pt->holed |= rec.holed;
     return rc;
 }
 
@@ -425,10 +427,28 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
     return pt;
 }
 
+/* It does not have what it told others that it has. One of several replicas says so, so that it is not elected and cuts nobody's
+ * log (R11); the others have it. A log that only lost its end is then copied on; one with holes is not mended in place. */
+static void own_up(struct partition *pt, const struct partition_state *st)
+{
+    if (pt->log == NULL || st->n_replicas < 2 || !(pt->lost_end || pt->holed))
+        return;
+    replica_damage(&pt->replica);
+    pt->begins_anew = !pt->holed;
+    if (pt->holed)
+        log_error("%s: records are missing or damaged below its end, so that this replica serves nothing: remove %s/%s while klogd "
+                  "is stopped to have it copied anew from its leader",
+                  plog_name(pt->log), datadir_path(dir_of(pt)), plog_name(pt->log));
+    else
+        log_warn("%s: it has less than it had acknowledged: it counts for nothing until it is copied from its leader",
+                 plog_name(pt->log));
+}
+
 static int join(struct partitions *ps, struct partition *pt, const struct partition_state *st)
 {
     pt->flush.lane = pt->dir;
     start_replica(pt);
+    own_up(pt, st);
     int rc = partition_set_state(pt, st) ? 0 : -EIO;
 
     pthread_rwlock_wrlock(&ps->lock);

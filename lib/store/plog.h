@@ -44,6 +44,8 @@ struct plog_recovery { /* what opening had to do, for one log line */
     int64_t cut_bytes; /* dropped at the tail, kept in *.cut */
     int64_t cut_position;
     int rebuilt_indexes;
+    bool lost_end; /* it ends below where it had been on the disk */
+    bool holed;    /* below its end records are missing that were not deleted, or damaged */
     char cut_file[64];
     char note[1000]; /* damaged checkpoint files etc., one line, empty if none */
 };

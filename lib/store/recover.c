@@ -40,6 +40,7 @@ void recovery_note_gap(struct recovery *r, int64_t from, int64_t to)
     if (from >= to)
         return;
     r->changed = true;
+    r->rec->holed = true;
     recovery_note(r,
                   "LOST offsets %" PRId64 "..%" PRId64 ": no segment has them; what reads there is told so and can "
                   "go on at %" PRId64,
@@ -179,6 +180,7 @@ static int create_first_segment(struct recovery *r)
     else if (r->had_dir) /* its creation was interrupted, or everything is gone */
         recovery_note(r, "its directory has no segment: it begins at offset 0");
     r->changed = base > 0 || r->had_dir;
+    r->rec->holed |= base > 0;
     l->start_offset = base;
     struct segment *s = segment_new(l->files, l->name, l->identity, base);
     if (r->have_ckpt)
@@ -202,6 +204,7 @@ static int go_on_at_start(struct recovery *r)
     recovery_note(r, "LOST: the log ends at offset %" PRId64 ", but begins at %" PRId64 "; it goes on there",
                   l->end_offset, l->start_offset);
     r->changed = true;
+    r->rec->lost_end = true;
     s->text_base = old->text_base + old->sum.text_bytes;
     s->known = true;
     l->end_offset = l->start_offset;

@@ -77,6 +77,7 @@ static void keep_damage(struct recovery *r, struct segment *s, struct segment_sc
     int64_t from = s->sum.end_offset;
 
     r->changed = true;
+    r->rec->holed = true;
     s->sum.size += it->n;
     s->sum.text_bytes += damage_text_bytes(&ss->iter, &ss->scan, it);
     s->trusted = s->sum.size; /* what stands before it is looked at when it is read */
@@ -327,6 +328,7 @@ static void note_loss(struct recovery *r)
 {
     int64_t was = r->flushed, is = r->l->end_offset;
 
+    r->rec->lost_end |= is < was;
     if (is < was)
         recovery_note(r,
                       "LOST %" PRId64 " records that had been on disk: %s now ends at %" PRId64

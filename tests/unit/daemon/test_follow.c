@@ -57,10 +57,12 @@ static struct topic_config *config_of(struct node *n)
     return c;
 }
 
+static bool lost_directory; /* of the partition: whoever starts had one */
+
 static void host(struct node *n)
 {
     struct topic_config *cfg = config_of(n);
-    const struct partition_new new = { .id = 0, .st = &now };
+    const struct partition_new new = { .id = 0, .st = &now, .at_start = lost_directory, .was_here = lost_directory };
 
     partitions_set_broker_epoch(n->g.b.partitions, n->be);
     assert_int_equal(partitions_add(n->g.b.partitions, TOPIC, &topic_id, cfg, &new, 1), 0);
@@ -199,7 +201,7 @@ static struct plog_ends ends_of(int i)
 
 #define wait_until(condition)                                                                                          \
     do {                                                                                                               \
-        for (int64_t until_ = clock_mono_ms() + 30000; !(condition);) {                                                \
+        for (int64_t until_ = clock_mono_ms() + 120000; !(condition);) {                                                \
             if (clock_mono_ms() > until_)                                                                              \
                 fail_msg("%s did not come about", #condition);                                                         \
             sched_yield();                                                                                             \
@@ -699,6 +701,47 @@ static void a_partition_that_is_removed_is_let_go_of(void **state)
     nodes_stop();
 }
 
+/* A replica that comes back without its records must not lead: the others would cut theirs to match. It owns up to that first, and
+ * follows then. */
+static void a_replica_that_lost_its_records_is_copied_before_it_counts(void **state)
+{
+    (void)state;
+    struct live_broker live[2] = { { .id = 1, .be = 10 }, { .id = 2, .be = 20, .base = 10 } };
+    struct state_change change;
+
+    nodes_start(2, NULL);
+    lead(0);
+    assert_int_equal(produce(0, -1, "x", 10, NULL), 0);
+    node_stop(1);
+    rig_remove(&nodes[1].g);
+    lost_directory = true;
+    node_start(1);
+    lost_directory = false;
+    tell_all();
+    assert_int_equal(replica_of(1).role, REPLICA_DAMAGED);
+    assert_int_equal(ends_of(1).end_offset, 0);
+    live[1].be = nodes[1].be;
+    struct replica_tick tick = { .now_ms = clock_mono_ms(), .lag_max_ms = 30000, .live = live, .n_live = 2 };
+    assert_true(partition_tick(nodes[1].pt, &tick, &change));
+    assert_int_equal(change.to.n_isr, 2);
+    assert_int_equal(change.to.isr_be[1], 0);
+    assert_int_equal(change.to.leader, 1);
+    assert_int_equal(change.to.leader_epoch, now.leader_epoch + 1);
+    assert_true(partition_proposal_sent(nodes[1].pt, &change));
+    now = change.to;
+    now.version++;
+    partition_proposal_confirmed(nodes[1].pt, &change, now.version);
+    assert_int_equal(replica_of(1).role, REPLICA_TRUNCATING);
+    tell_all();
+    wait_until(ends_of(1).flushed_offset == 10 && replica_of(0).follower[1].leo == 10);
+    assert_int_equal(replica_of(1).role, REPLICA_FETCHING);
+    assert_same_logs(0, 1, 0);
+    tick.now_ms = clock_mono_ms();
+    assert_true(partition_tick(nodes[0].pt, &tick, &change)); /* and is believed again (R10) */
+    assert_int_equal(change.to.isr_be[1], nodes[1].be);
+    nodes_stop();
+}
+
 /* ---- all at once ---- */
 
 /* One who writes with acks=all to whoever leads, until told to stop; what was acknowledged is noted. */
@@ -857,6 +900,7 @@ int main(void)
         cmocka_unit_test(only_replicas_of_this_epoch_count),
         cmocka_unit_test(stopping_waits_for_nobody),
         cmocka_unit_test(a_partition_that_is_removed_is_let_go_of),
+        cmocka_unit_test(a_replica_that_lost_its_records_is_copied_before_it_counts),
         cmocka_unit_test(whatever_happens_what_was_acknowledged_is_everywhere),
     };
     return RUN(tests);
