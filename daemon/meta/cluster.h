@@ -34,6 +34,7 @@ struct world;
 #define CLUSTER_PARTITIONS_MAX 10000 /* of one topic, and so of one request for it */
 
 /* A partition's register as it was last read or written here. Immutable; the lists are behind it in its memory. */
+struct election_claim;
 struct cluster_partition {
     int64_t version; /* of the register, for compare-and-set */
     int64_t leader_be;
@@ -42,6 +43,8 @@ struct cluster_partition {
     int32_t n_replicas, n_isr, n_adding, n_removing;
     int32_t recovery;
     const int64_t *isr_be; /* index as in isr */
+    const struct election_claim *claims; /* of members, while nobody may lead */
+    int32_t n_claims;
     const int32_t *replicas, *isr, *adding, *removing;
     char *extra;     /* private: what this version does not know of the register */
     atomic_int refs; /* private: one a topic that has it */

@@ -38,6 +38,7 @@ struct seat {
     struct timer timer;    /* look again */
     /* under way */
     bool writing;
+    bool leads_anew; /* it begins an epoch */
     struct partition *proposer; /* a reference: what is written is its proposal. NULL: a change of leader */
     bool settles;               /* the end of a reassignment */
     struct state_change change;
@@ -132,7 +133,7 @@ static void seat_written(void *arg, int rc)
         partition_proposal_confirmed(pt, &s->change, version);
     else if (pt != NULL)
         partition_proposal_failed(pt, rc == -EREMOTEIO);
-    else if (rc == 0)
+    else if (rc == 0 && s->change.to.leader >= 0 && s->leads_anew)
         log_info("%s: broker %d leads, epoch=%d", s->key, s->change.to.leader, s->change.to.leader_epoch);
     partition_unref(pt);
     if (rc < 0 && rc != -ESTALE && rc != -EREMOTEIO && rc != -ENOENT)
@@ -145,8 +146,22 @@ static void seat_written(void *arg, int rc)
     slot_mark_partition(slot_get(c, s->topic), s->id);
 }
 
-/* p: the state that the change goes on from. False: it goes on from another one. */
-static bool seat_write(struct seat *s, const struct cluster_partition *p, struct partition *proposer)
+/* In the place of an earlier one of the same broker. */
+static void claim_put(struct partition_register *r, const struct election_claim *claim)
+{
+    int32_t i = 0;
+
+    while (i < r->n_claims && r->claims[i].id != claim->id)
+        i++;
+    if (i == REPLICA_MAX)
+        return;
+    r->claims[i] = *claim;
+    r->n_claims = MAX(r->n_claims, i + 1);
+}
+
+/* p: the state that the change goes on from; claim: goes along, NULL none. False: it goes on from another one. */
+static bool seat_write_with(struct seat *s, const struct cluster_partition *p, struct partition *proposer,
+                            const struct election_claim *claim)
 {
     struct cluster *c = s->cluster;
     struct partition_register r;
@@ -155,6 +170,11 @@ static bool seat_write(struct seat *s, const struct cluster_partition *p, struct
     if (p->version != s->change.to.version)
         return false;
     cluster_partition_register(p, &r);
+    s->leads_anew = s->change.to.leader_epoch > r.st.leader_epoch;
+    if (s->leads_anew)
+        r.n_claims = 0;
+    if (claim != NULL)
+        claim_put(&r, claim);
     r.st = s->change.to;
     if (s->settles)
         r.n_adding = r.n_removing = 0;
@@ -169,6 +189,11 @@ static bool seat_write(struct seat *s, const struct cluster_partition *p, struct
     cluster_note_idle(c, +1);
     registers_multi(c->deps.registers, s->ops.ops, s->ops.n, seat_written, s);
     return true;
+}
+
+static bool seat_write(struct seat *s, const struct cluster_partition *p, struct partition *proposer)
+{
+    return seat_write_with(s, p, proposer, NULL);
 }
 
 /* ---- elections ---- */
@@ -186,6 +211,14 @@ static struct election_claim claim_of_me(struct cluster *c, struct partition *pt
     return claim;
 }
 
+/* What this broker said of its log before may not be so any more. */
+static void forget_claim_unless(struct partition_register *r, const struct election_claim *now)
+{
+    for (int32_t i = 0; i < r->n_claims; i++)
+        if (r->claims[i].id == now->id && (r->claims[i].last_epoch != now->last_epoch || r->claims[i].leo != now->leo))
+            r->claims[i].be = 0;
+}
+
 static void elect(struct seat *s, const struct cluster_topic *t, const struct cluster_partition *p, struct partition *pt)
 {
     struct cluster *c = s->cluster;
@@ -194,6 +227,7 @@ static void elect(struct seat *s, const struct cluster_topic *t, const struct cl
     struct election e;
 
     cluster_partition_register(p, &r);
+    forget_claim_unless(&r, &claim);
     const struct election_input in = {
         .state = &r.st,
         .live = lead_live(c, t),
@@ -204,13 +238,16 @@ static void elect(struct seat *s, const struct cluster_topic *t, const struct cl
         .draining = c->lead.draining,
         .recovery = RECOVERY_BALANCED,
         .leaderless_ms = loop_now_ms(c->deps.loop) - s->leaderless_ms,
-        .claims = &claim,
-        .n_claims = 1,
+        .claims = r.claims,
+        .n_claims = (size_t)r.n_claims,
     };
     election_decide(&in, &e);
     switch (e.what) {
     case ELECTION_NOTHING:
+        break;
     case ELECTION_CLAIM:
+        state_change_begin(&s->change, &r.st, c->deps.id, c->broker_epoch);
+        seat_write_with(s, p, NULL, &claim);
         break;
     case ELECTION_WAIT:
         timer_set_in(c->deps.loop, &s->timer, e.wait_ms);

@@ -22,14 +22,16 @@ static const int32_t *put_ids(int32_t **at, const int32_t *from, int32_t n)
 struct cluster_partition *cluster_partition_new(const struct partition_register *r)
 {
     const struct partition_state *st = &r->st;
-    size_t n_be = (size_t)st->n_isr;
+    size_t n_be = (size_t)st->n_isr, n_claims = (size_t)r->n_claims;
     size_t n_ids = (size_t)(st->n_replicas + st->n_isr + r->n_adding + r->n_removing);
     struct cluster_partition *p =
-        xcalloc(1, sizeof *p + n_be * sizeof(int64_t) + n_ids * sizeof(int32_t));
+        xcalloc(1, sizeof *p + n_be * sizeof(int64_t) + n_claims * sizeof(struct election_claim) + n_ids * sizeof(int32_t));
     int64_t *be = (int64_t *)(p + 1);
-    int32_t *ids = (int32_t *)(be + n_be);
+    struct election_claim *claims = (struct election_claim *)(be + n_be);
+    int32_t *ids = (int32_t *)(claims + n_claims);
 
     memcpy(be, st->isr_be, n_be * sizeof *be);
+    memcpy(claims, r->claims, n_claims * sizeof *claims);
     p->version = st->version;
     p->leader = st->leader;
     p->leader_epoch = st->leader_epoch;
@@ -40,6 +42,8 @@ struct cluster_partition *cluster_partition_new(const struct partition_register 
     p->n_adding = r->n_adding;
     p->n_removing = r->n_removing;
     p->isr_be = be;
+    p->claims = claims;
+    p->n_claims = r->n_claims;
     p->replicas = put_ids(&ids, st->replicas, st->n_replicas);
     p->isr = put_ids(&ids, st->isr, st->n_isr);
     p->adding = put_ids(&ids, r->adding, r->n_adding);
@@ -75,11 +79,13 @@ void cluster_partition_register(const struct cluster_partition *p, struct partit
                 .version = p->version },
         .n_adding = p->n_adding,
         .n_removing = p->n_removing,
+        .n_claims = p->n_claims,
         .extra = p->extra,
     };
     memcpy(ret->st.replicas, p->replicas, (size_t)p->n_replicas * sizeof p->replicas[0]);
     memcpy(ret->st.isr, p->isr, (size_t)p->n_isr * sizeof p->isr[0]);
     memcpy(ret->st.isr_be, p->isr_be, (size_t)p->n_isr * sizeof p->isr_be[0]);
+    memcpy(ret->claims, p->claims, (size_t)p->n_claims * sizeof p->claims[0]);
     memcpy(ret->adding, p->adding, (size_t)p->n_adding * sizeof p->adding[0]);
     memcpy(ret->removing, p->removing, (size_t)p->n_removing * sizeof p->removing[0]);
 }

@@ -133,7 +133,40 @@ static void give_extra(json_t *j, const char *extra)
 }
 
 static const char *const partition_fields[] = { "version", "leader",   "leader_be", "leader_epoch", "isr", "isr_be",
-                                                "replicas", "adding", "removing",  "recovery",     "w" };
+                                                "replicas", "adding", "removing",  "recovery",     "w", "claims" };
+
+static json_t *claims_json(const struct partition_register *p)
+{
+    json_t *a = json_array();
+
+    for (int32_t i = 0; i < p->n_claims; i++) {
+        const struct election_claim *c = &p->claims[i];
+        json_array_append_new(a, json_pack("{s:i, s:I, s:i, s:I}", "id", (int)c->id, "be", (json_int_t)c->be, "last_epoch",
+                                           (int)c->last_epoch, "leo", (json_int_t)c->leo));
+    }
+    return a;
+}
+
+/* There may be none. */
+static bool get_claims(const json_t *j, struct partition_register *ret)
+{
+    const json_t *a = json_object_get(j, "claims"), *v;
+    size_t i;
+
+    if (a == NULL)
+        return true;
+    if (!json_is_array(a) || json_array_size(a) > REPLICA_MAX)
+        return false;
+    json_array_foreach(a, i, v)
+    {
+        struct election_claim *c = &ret->claims[i];
+        if (!get_i32(v, "id", 0, &c->id) || !get_i64(v, "be", 0, INT64_MAX, &c->be) ||
+            !get_i32(v, "last_epoch", -1, &c->last_epoch) || !get_i64(v, "leo", 0, INT64_MAX, &c->leo))
+            return false;
+    }
+    ret->n_claims = (int32_t)json_array_size(a);
+    return true;
+}
 
 char *partition_register_encode(const struct partition_register *p, const char *writer)
 {
@@ -145,6 +178,8 @@ char *partition_register_encode(const struct partition_register *p, const char *
                   epochs_json(st->isr_be, st->n_isr), "replicas", ids_json(st->replicas, st->n_replicas),
                   "adding", ids_json(p->adding, p->n_adding), "removing",
                   ids_json(p->removing, p->n_removing), "recovery", (int)st->recovery, "w", writer);
+    if (p->n_claims > 0)
+        json_object_set_new(j, "claims", claims_json(p));
     give_extra(j, p->extra);
     return print(j);
 }
@@ -176,7 +211,7 @@ int partition_register_decode(struct slice v, int64_t version, struct partition_
                 n_be == p.st.n_isr && get_ids(j, "replicas", p.st.replicas, &p.st.n_replicas) &&
                 get_ids(j, "adding", p.adding, &p.n_adding) &&
                 get_ids(j, "removing", p.removing, &p.n_removing) && get_i32(j, "recovery", 0, &p.st.recovery) &&
-                is_consistent(&p);
+                get_claims(j, &p) && is_consistent(&p);
     if (!good)
         return -EBADMSG;
     p.extra = take_extra(j, partition_fields, ARRAY_LEN(partition_fields));

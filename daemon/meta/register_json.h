@@ -8,6 +8,7 @@
 #define KLOG_DAEMON_REGISTER_JSON_H
 
 #include "daemon/meta/cluster.h"
+#include "daemon/replica/election.h"
 
 void cluster_broker_done(struct cluster_broker *b); /* cluster_brokers.c */
 
@@ -16,6 +17,9 @@ struct partition_register {
     struct partition_state st; /* version: of the register */
     int32_t adding[REPLICA_MAX], n_adding;
     int32_t removing[REPLICA_MAX], n_removing;
+    /* While nobody may lead: what members of the in-sync set say of their logs. A new epoch forgets them. */
+    struct election_claim claims[REPLICA_MAX];
+    int32_t n_claims;
     char *extra; /* owned: fields that this version does not know, as a JSON object; NULL none */
 };
 /* writer: "id.broker-epoch.counter", which makes an ambiguous write decidable (R3). */

@@ -18,13 +18,13 @@ enum recovery {
     RECOVERY_PROACTIVE, /* the first one there is: unclean.leader.election.enable=true */
 };
 
-/* What an in-sync member says of its log while there is no leader, for RECOVERY_BALANCED: the register
- * .../partitions/P/claims/ID. One of an earlier broker epoch says nothing. */
+/* What an in-sync member says of its log while there is no leader, for RECOVERY_BALANCED. One of an earlier broker epoch says
+ * nothing. */
 struct election_claim {
     int32_t id;
     int64_t be;
     int32_t last_epoch; /* of its log's last record; -1: it has none, or is damaged */
-    int64_t leo;
+    int64_t leo;        /* 0 then */
 };
 
 struct election_input {

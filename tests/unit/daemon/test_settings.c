@@ -423,6 +423,27 @@ static void a_partition_s_register_has_kafka_s_fields(void **state)
     assert_memory_equal(&p, &back, sizeof p);
 }
 
+static void a_partition_s_register_carries_claims_while_nobody_may_lead(void **state)
+{
+    (void)state;
+    struct partition_register p = {
+        .st = { .leader = -1, .leader_epoch = 5, .replicas = { 1, 2 }, .n_replicas = 2, .isr = { 1, 2 }, .n_isr = 2,
+                .isr_be = { 17, 9 }, .version = 8 },
+        .claims = { { 2, 10, 4, 100 }, { 1, 18, -1, 0 } }, .n_claims = 2,
+    }, back;
+    CLEANUP(freep) char *text = partition_register_encode(&p, "1.17.42");
+
+    assert_non_null(strstr(text, ",\"claims\":[{\"id\":2,\"be\":10,\"last_epoch\":4,\"leo\":100},"
+                                 "{\"id\":1,\"be\":18,\"last_epoch\":-1,\"leo\":0}]}"));
+    assert_int_equal(partition_register_decode(slice_of_text(text), 8, &back), 0);
+    assert_memory_equal(&p, &back, sizeof p);
+    for (const char *bad = "0123456789"; *bad != '\0'; bad++) { /* what is no claim is no register */
+        CLEANUP(freep) char *wrong = xstrdup(text);
+        strstr(wrong, "\"leo\"")[1] = *bad;
+        assert_int_equal(partition_register_decode(slice_of_text(wrong), 8, &back), -EBADMSG);
+    }
+}
+
 static void malformed_registers_are_refused(void **state)
 {
     (void)state;
@@ -554,6 +575,7 @@ int main(void)
         cmocka_unit_test(topic_names_are_kafka_s),
         cmocka_unit_test(names_collide_in_dots_and_underscores_only),
         cmocka_unit_test(a_partition_s_register_has_kafka_s_fields),
+        cmocka_unit_test(a_partition_s_register_carries_claims_while_nobody_may_lead),
         cmocka_unit_test(malformed_registers_are_refused),
         ONE(other_registers_come_back_as_they_went),
     };
