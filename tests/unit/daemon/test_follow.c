@@ -6,9 +6,9 @@
 #include "rig.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/follow/follow.h"
@@ -199,12 +199,18 @@ static struct plog_ends ends_of(int i)
     return e;
 }
 
+static void nap(void)
+{
+    const struct timespec ms = { .tv_nsec = 1000000 };
+    nanosleep(&ms, NULL);
+}
+
 #define wait_until(condition)                                                                                          \
     do {                                                                                                               \
         for (int64_t until_ = clock_mono_ms() + 120000; !(condition);) {                                                \
             if (clock_mono_ms() > until_)                                                                              \
                 fail_msg("%s did not come about", #condition);                                                         \
-            sched_yield();                                                                                             \
+            nap();                                                                                                     \
         }                                                                                                              \
     } while (0)
 
@@ -851,8 +857,8 @@ static void whatever_happens_what_was_acknowledged_is_everywhere(void **state)
     for (int k = 0; k < n; k++) {
         int64_t leo = replica_of(0).leo + replica_of(1).leo + replica_of(2).leo;
         disturb(&r);
-        for (int spins = 0; spins < 2000 && leo == replica_of(0).leo + replica_of(1).leo + replica_of(2).leo; spins++)
-            sched_yield();
+        for (int spins = 0; spins < 20 && leo == replica_of(0).leo + replica_of(1).leo + replica_of(2).leo; spins++)
+            nap();
     }
     lead(2);
     atomic_store(&leads_now, 2);

@@ -310,6 +310,7 @@ static void whole_batches_of_another_log_above_the_checkpoint_are_not_taken(void
         assert_int_equal(ends_of(f).end_offset, 10);
         assert_non_null(strstr(f->rec.note, "does not hold what was written there"));
         assert_non_null(strstr(f->rec.note, "LOST 10 records"));
+        assert_true(f->rec.lost_end);
         assert_int_equal(f->rec.cut_bytes, 5 * one);
         assert_int_equal(read_all(f->l, 0, 1 << 20), 0);
         put(f, f->l, 2, 0);

@@ -125,6 +125,7 @@ static void a_torn_last_batch_is_the_only_loss(void **state)
         assert_int_equal(ends_of(f).end_offset, end - 1);
         assert_true(f->rec.cut_bytes > 0);
         assert_non_null(strstr(f->rec.note, "LOST 1 "));
+        assert_true(f->rec.lost_end);
         assert_int_equal(append_n(f, 1, 1).base_offset, end - 1);
         assert_int_equal(check_log(f), end);
         shut(f, true);
