@@ -46,6 +46,26 @@ check_PROGRAMS += %D%/sim
 %C%_sim_LDADD = %D%/libsim.a %D%/libsimdisk.a lib/client/libclient.a $(LIBS_KLOGD)
 TESTS += %D%/seeds.sh
 EXTRA_DIST += %D%/seeds.sh
+# Plans that once found something.
+EXTRA_DIST += \
+	%D%/corpus/a-member-of-an-old-generation-commits.plan \
+	%D%/corpus/a-producer-may-leave-a-gap.plan \
+	%D%/corpus/a-producer-of-an-old-epoch-is-let-in.plan \
+	%D%/corpus/a-shortage-of-descriptors-in-a-flush-fails-the-log-directory.plan \
+	%D%/corpus/lib-client-has-five-batches-under-way-before-the-broker-know.plan \
+	%D%/corpus/only-the-last-batch-of-a-producer-is-known.plan \
+	%D%/corpus/s1-the-checksum-of-a-batch-is-not-looked-at.plan \
+	%D%/corpus/s10-damage-below-the-flush-point-is-cut.plan \
+	%D%/corpus/s2-what-was-written-of-a-batch-stays-after-an-error.plan \
+	%D%/corpus/s4-a-flush-does-not-sync-the-directory.plan \
+	%D%/corpus/s5-a-directory-that-an-earlier-start-made-is-not-synced.plan \
+	%D%/corpus/s5-the-path-of-a-new-log-directory-is-not-synced.plan \
+	%D%/corpus/s6-a-small-file-is-not-synced-before-it-takes-its-place.plan \
+	%D%/corpus/s7-the-clean-marker-stays.plan \
+	%D%/corpus/s8-a-failed-sync-is-forgotten.plan \
+	%D%/corpus/s9-what-was-never-flushed-is-kept-as-damage.plan \
+	%D%/corpus/the-registers-journal-goes-on-in-a-file-without-a-name.plan \
+	%D%/corpus/the-topic-of-all-positions-can-be-deleted.plan
 check-sim: %D%/sim
 	%D%/sim --log-only --seeds 1..20000 --jobs $$(nproc) --all-marks
 	%D%/sim --seeds 1..20000 --jobs $$(nproc) --all-marks
