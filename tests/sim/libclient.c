@@ -60,7 +60,6 @@ static void on_told(struct producer_send *s, int rc, enum kerr err, int64_t offs
                  t->topics[b->topic].name, b->partition, rc, kerr_name(err), text);
     MARK_IF(rc == 0, "lib/client delivered a record");
     MARK_IF(rc < 0, "lib/client gave a record up");
-    MARK_IF(rc == 0 && offset < 0, "lib/client sent again what the broker had");
     free(one);
 }
 
