@@ -195,7 +195,7 @@ static int some_load(struct cluster *c, const char *topic, int32_t n_known, cons
                      struct topic_load *ret)
 {
     struct register_got got[READ_AT_ONCE];
-    char *paths[READ_AT_ONCE];
+    char *paths[READ_AT_ONCE] = { NULL };
     int rc = 0;
 
     for (int i = 0; i < n; i++)
