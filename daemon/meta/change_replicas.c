@@ -124,6 +124,20 @@ static enum kerr set_replicas(struct change *ch, struct partition_register *r, c
                            : change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT, "none of the replicas that stay is in sync");
 }
 
+/* R8, R11: those that are let go of at once must not be needed. */
+static enum kerr check_isr(struct cluster *c, struct change *ch, const struct cluster_partition *p,
+                           const struct partition_state *to)
+{
+    const struct cluster_topic *t = cluster_image_topic(c->image, kstr_of(ch->pub.topic));
+
+    if (to->n_isr == p->n_isr ||
+        (to->n_isr >= state_isr_floor(to, t->config->min_insync_replicas) &&
+         state_successor(to, lead_live(c, t), c->lead.n_live, -1) != NULL))
+        return KERR_NONE;
+    return change_refuse(ch, KERR_INVALID_REPLICA_ASSIGNMENT,
+                         "of the replicas that stay too few are in sync; try again when more are");
+}
+
 /* The epoch grows. A leader that is none of the replicas any more gives way to whoever is elected. */
 static enum kerr next_epoch(struct change *ch, struct partition_state *st)
 {
@@ -155,6 +169,8 @@ enum kerr change_prepare_reassign(struct cluster *c, struct change *ch)
     enum kerr err = check_target(c, ch, &before, target, n);
     if (err == KERR_NONE)
         err = set_replicas(ch, &r, &before, target, n);
+    if (err == KERR_NONE)
+        err = check_isr(c, ch, p, &r.st);
     if (err == KERR_NONE)
         err = next_epoch(ch, &r.st);
     if (err != KERR_NONE)

@@ -453,7 +453,8 @@ static void settle(struct cluster *c, const struct cluster_topic *t, int32_t id,
 
     cluster_partition_register(p, &r);
     to = r.st;
-    if ((s != NULL && s->writing) || !settle_state(&r, &to))
+    if ((s != NULL && s->writing) || !settle_state(&r, &to) ||
+        to.n_isr < state_isr_floor(&to, t->config->min_insync_replicas)) /* R8 */
         return;
     bool stays = is_in(to.replicas, to.n_replicas, c->deps.id);
     for (int32_t i = 0; i < to.n_replicas && !stays && b == NULL; i++)

@@ -604,13 +604,14 @@ static void take_repaired(struct core *c, int who, const struct core_message *m)
     ask_soon(c, who, 1);
 }
 
-/* Or with none. */
+/* Or with none, or what is left of its own. */
 static void begin_anew(struct core *c, int who)
 {
     struct core_broker *b = &c->b[who];
-    if (!replica_repaired(&b->r, 0, 0, 0))
+    int32_t n = b->id == 2 ? 0 : b->log.n; /* what is left is a beginning of what there was */
+    if (!replica_repaired(&b->r, n, n, 0))
         return;
-    b->log.n = b->log.synced = 0;
+    b->log.n = b->log.synced = n;
     b->cuts++;
     b->is_damaged = false;
     core_mark(CORE_MARK_began_anew);
