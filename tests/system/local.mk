@@ -170,5 +170,6 @@ SYSTEM_TESTS += \
     %D%/504-zookeeper-away.t \
     %D%/505-a-replica-without-its-log.t \
     %D%/506-other-replicas.t \
-    %D%/507-a-whole-cluster-without-proof.t
+    %D%/507-a-whole-cluster-without-proof.t \
+    %D%/508-a-replica-loses-its-end.t
 EXTRA_DIST += %D%/share_loop.py tests/fixtures/data
