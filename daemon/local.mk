@@ -132,6 +132,7 @@ EXTRA_DIST += %D%/meta/README.md
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_partition.c
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_session.c
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_lead.c
+%C%_libklogd_a_SOURCES += %D%/meta/cluster_widen.c
 %C%_libklogd_a_SOURCES += %D%/meta/cluster_sweep.c
 %C%_libklogd_a_SOURCES += %D%/meta/change_parts.c
 %C%_libklogd_a_SOURCES += %D%/meta/change_replicas.c

@@ -158,6 +158,7 @@ struct leading {
     struct live_broker *live, *live_proven; /* of the image; the second as if all had kept everything */
     size_t n_live;
     struct timer tick, drain;
+    int64_t widen_ms;       /* when the replicas of the topic of positions are looked at next */
     int64_t balance_ms;     /* when preferred leaders are looked for next */
     bool draining;          /* controlled shutdown */
     int64_t drain_until_ms;
@@ -218,6 +219,7 @@ void lead_free(struct cluster *c);
 void lead_look(struct cluster *c, const struct cluster_topic *t, int32_t id);
 void lead_brokers_changed(struct cluster *c); /* those of the newest image, or this broker's epoch */
 void lead_tick(struct cluster *c);
+void cluster_widen_offsets(struct cluster *c); /* cluster_widen.c */
 /* Who lives, as far as it matters for leaders of t: lead.n_live of them. */
 const struct live_broker *lead_live(struct cluster *c, const struct cluster_topic *t);
 

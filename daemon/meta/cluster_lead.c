@@ -25,6 +25,7 @@
 enum {
     TICK_MIN_MS = 20,
     TICK_MAX_MS = 500,
+    WIDEN_MS = 5000, /* between two looks whether the topic of positions may have more replicas */
     AGAIN_MS = 50, /* after a change that failed: others are at it, or what is known of them is old */
 };
 
@@ -534,6 +535,10 @@ static void on_tick(struct timer *t)
     if (c->stopping)
         return;
     lead_tick(c);
+    if (now_ms >= c->lead.widen_ms && c->enlist.state == ENLIST_IN) {
+        c->lead.widen_ms = now_ms + WIDEN_MS;
+        cluster_widen_offsets(c);
+    }
     if (c->deps.config->auto_leader_rebalance_enable && now_ms >= c->lead.balance_ms && !c->lead.draining &&
         c->enlist.state == ENLIST_IN) {
         c->lead.balance_ms = now_ms + c->deps.config->leader_imbalance_check_interval_seconds * INT64_C(1000);

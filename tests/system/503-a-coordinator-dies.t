@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Three brokers: the coordinator of a group is killed, and the next one knows the group's positions: nothing is read twice, nothing
-# is left out. So does the first one, when it is started anew and gets the group back.
+# is left out. So does the first one, when it is started anew. The topic of the positions was made by one broker alone and has got
+# its replicas since.
 requires kcat jq
 . "$TESTLIB/cluster.sh"
 zookeeper_start
-more=(--override min.insync.replicas=2 --override replica.lag.time.max.ms=2000 --override offsets.topic.num.partitions=1
+more=(--override replica.lag.time.max.ms=2000 --override offsets.topic.num.partitions=1
     --override offsets.topic.replication.factor=3 --override group.initial.rebalance.delay.ms=0)
-for n in 1 2 3; do broker_start $n "${more[@]}"; done
+broker_start 1 "${more[@]}"
+status 0 klog topic create g -p 1 -r 1 -b 127.0.0.1:9091
+echo x | kcat -b 127.0.0.1:9091 -P -t g -p 0 || fail "nothing is taken"
+eq "a group of one broker" x "$(timeout 30 kcat -b 127.0.0.1:9091 -G one -X auto.offset.reset=earliest -e -q g 2>/dev/null)"
+eq "replicas of positions, one broker" "0 leader 1 replicas 1 isrs 1" "$(partitions_of 1 __consumer_offsets)"
+for n in 2 3; do broker_start $n "${more[@]}"; done
 wait_says "brokers" "127.0.0.1:9091 127.0.0.1:9092 127.0.0.1:9093" "brokers_of 1"
 status 0 klog topic create t -p 1 -r 3 -b 127.0.0.1:9091
 brokers=127.0.0.1:9091,127.0.0.1:9092,127.0.0.1:9093
