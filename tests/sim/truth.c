@@ -183,12 +183,17 @@ static void part_reach(struct truth_partition *p, int64_t end)
         p->at[p->n] = (struct truth_record){ .client = -1 };
 }
 
+static bool is_rotten(const struct truth_partition *p, int64_t offset)
+{
+    return p->rotten_from <= offset && offset < p->rotten_to;
+}
+
 /* The batch stands there, committed: does that fit with all that is known? */
 static void batch_at(struct truth *t, struct truth_batch *b, int64_t base)
 {
     struct truth_partition *p = part_of(t, b->topic, b->partition);
-    /* Of a producer whose batches were all deleted a start may know nothing. */
-    if (b->offset >= 0 && b->offset != base && b->offset >= p->start_asked)
+    /* Of a producer whose batches were all deleted, or of a batch that has rotted, a start may know nothing. */
+    if (b->offset >= 0 && b->offset != base && b->offset >= p->start_asked && !is_rotten(p, b->offset))
         sim_fail(t->sim, "C2", "%s stands at %lld and at %lld", where(t, b), (long long)b->offset, (long long)base);
     if (b->fate == FATE_REFUSED)
         sim_fail(t->sim, "C3", "%s was refused and stands at %lld", where(t, b), (long long)base);
@@ -295,11 +300,6 @@ void truth_rotten(struct truth *t, int topic, int partition, int64_t from, int64
     p->rotten_from = from;
     p->rotten_to = to;
     p->is_sick = sick;
-}
-
-static bool is_rotten(const struct truth_partition *p, int64_t offset)
-{
-    return p->rotten_from <= offset && offset < p->rotten_to;
 }
 
 int64_t truth_damage_told(struct truth *t, int topic, int partition, int64_t offset)
