@@ -21,8 +21,20 @@
 
 #define ZOOKEEPER_JAR "/usr/share/java/zookeeper.jar"
 
+/* The thread sanitizer sees only half of what a library does that was built without it. */
+#if defined(__SANITIZE_THREAD__)
+#define WITH_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITH_THREAD_SANITIZER 1
+#endif
+#endif
+
 const char *zookeeper_missing(void)
 {
+#ifdef WITH_THREAD_SANITIZER
+    return "a libzookeeper_mt that was built with the thread sanitizer";
+#endif
 #ifndef HAVE_ZOOKEEPER
     return "libzookeeper-mt-dev at build time";
 #endif
