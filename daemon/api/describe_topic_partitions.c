@@ -86,7 +86,7 @@ static void fill_partition(struct page *pg, int32_t id, const struct cluster_par
 
     p->partition_index = id;
     p->leader_epoch = st->leader_epoch;
-    p->leader_id = st->leader >= 0 && cluster_image_broker(pg->img, st->leader) != NULL ? st->leader : -1;
+    p->leader_id = cluster_image_leader(pg->img, st) != NULL ? st->leader : -1;
     copy_list(a, st->replicas, st->n_replicas, &p->replica_nodes, &p->n_replica_nodes);
     copy_list(a, st->isr, st->n_isr, &p->isr_nodes, &p->n_isr_nodes);
     p->offline_replicas = arena_array(a, (size_t)st->n_replicas + 1, sizeof *p->offline_replicas);

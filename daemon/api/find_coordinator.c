@@ -48,7 +48,7 @@ static void find_group(struct request *r, const struct cluster_image *img,
 
     if (t != NULL) {
         int32_t id = coordinator_partition_of(out->key, t->n_partitions);
-        b = cluster_image_broker(img, cluster_topic_partition(t, id)->leader);
+        b = cluster_image_leader(img, cluster_topic_partition(t, id));
     }
     if (b != NULL)
         found(r, b, out);

@@ -59,7 +59,7 @@ static void fill_partition(struct request *r, const struct cluster_image *img, i
         if (cluster_image_broker(img, st->isr[i]) != NULL)
             p->isr_nodes[p->n_isr_nodes++] = st->isr[i];
 
-    bool led = st->leader >= 0 && cluster_image_broker(img, st->leader) != NULL;
+    bool led = cluster_image_leader(img, st) != NULL;
     p->leader_id = led ? st->leader : -1;
     p->error_code = led ? KERR_NONE : KERR_LEADER_NOT_AVAILABLE;
 }

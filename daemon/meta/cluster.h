@@ -149,6 +149,9 @@ void cluster_image_put(struct cluster_image *img);
 const struct cluster_topic *cluster_image_topic(const struct cluster_image *img, struct kstr name);
 const struct cluster_topic *cluster_image_topic_by_id(const struct cluster_image *img, const struct uuid *id);
 const struct cluster_broker *cluster_image_broker(const struct cluster_image *img, int32_t id);
+/* Who leads it, for clients to be told; NULL: nobody. A broker that has registered anew since it was elected does not lead by
+ * that any more; one that was elected in an epoch newer than the image knows of it does. */
+const struct cluster_broker *cluster_image_leader(const struct cluster_image *img, const struct cluster_partition *p);
 /* Its endpoint of that name, in any case of letters; NULL: it has no such listener. */
 const struct cluster_endpoint *cluster_broker_endpoint(const struct cluster_broker *b, const char *listener);
 /* The partition as it is now, 0 <= id < n_partitions. Valid as long as the image that t is of. */

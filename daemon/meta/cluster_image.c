@@ -105,6 +105,13 @@ const struct cluster_broker *cluster_image_broker(const struct cluster_image *im
     return NULL;
 }
 
+const struct cluster_broker *cluster_image_leader(const struct cluster_image *img, const struct cluster_partition *p)
+{
+    const struct cluster_broker *b = p->leader < 0 ? NULL : cluster_image_broker(img, p->leader);
+
+    return b != NULL && b->epoch <= p->leader_be ? b : NULL;
+}
+
 /* ---- the broker's configuration ---- */
 
 struct cluster_defaults *cluster_defaults_ref(struct cluster_defaults *d)

@@ -164,6 +164,8 @@ SYSTEM_TESTS += \
     %D%/420-klog-cluster.t \
     %D%/421-a-broker-of-three-is-killed.t \
     %D%/422-a-broker-alone-joins-a-cluster.t \
+    %D%/511-an-empty-disk-comes-first.t \
+    %D%/512-nobody-leads.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t \
     %D%/503-a-coordinator-dies.t \
