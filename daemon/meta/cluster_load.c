@@ -365,7 +365,9 @@ static int epoch_load(struct cluster *c, const char *name, struct bytebuf *b, st
 
     struct epoch_register r;
 
-    int rc = vanished(registers_get_wait(c->deps.registers, path, b, &ret->epoch));
+    int rc = registers_get_wait(c->deps.registers, path, b, &ret->epoch);
+    if (rc == -ENOENT) /* it is there before any registration, and stays */
+        rc = -EBADMSG;
     if (rc == 0)
         rc = epoch_register_decode(bytes_of(b), &r);
     if (rc == 0)
@@ -400,6 +402,29 @@ static int compare_brokers(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* The number as a broker writes it. */
+static bool is_broker_name(const char *name)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", atoi(name));
+    return atoi(name) >= 0 && strcmp(text, name) == 0;
+}
+
+/* What somebody else put there, or broke, is taken for no broker, and keeps nobody from seeing those that are there. */
+static int broker_load_if_sound(struct cluster *c, const char *name, struct bytebuf *b, struct brokers_load *ret)
+{
+    int rc = is_broker_name(name) ? broker_load(c, name, b, &ret->brokers[ret->n_brokers]) : -EBADMSG;
+
+    if (rc == -EBADMSG) {
+        log_error("/brokers/ids/%s is not the registration of a broker, or /klog/broker_epoch/%s is malformed: it is passed over",
+                  name, name);
+        return 0;
+    }
+    ret->n_brokers += rc == 0;
+    return rc;
+}
+
 static int ids_load(struct cluster *c, struct bytebuf *b, struct brokers_load *ret)
 {
     char **names;
@@ -409,11 +434,11 @@ static int ids_load(struct cluster *c, struct bytebuf *b, struct brokers_load *r
     if (rc < 0)
         return rc;
     ret->brokers = xcalloc((size_t)n + 1, sizeof *ret->brokers);
-    for (int i = 0; i < n && rc == 0; i++) {
-        rc = broker_load(c, names[i], b, &ret->brokers[ret->n_brokers]);
-        ret->n_brokers += rc == 0;
-    }
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = broker_load_if_sound(c, names[i], b, ret);
     registers_names_free(names, n);
+    if (rc == 0 && ret->n_brokers == 0 && n > 0)
+        rc = -EBADMSG;
     qsort(ret->brokers, ret->n_brokers, sizeof *ret->brokers, compare_brokers);
     return rc;
 }
