@@ -154,6 +154,7 @@ static void join_loops(struct broker *b)
     for (int i = 0; i < b->n_loops; i++) {
         loop_stop(b->loops[i]);
         thread_join(b->world->exec, b->loop_threads[i]);
+        loop_clear_timers(b->loops[i]);
     }
 }
 

@@ -310,6 +310,8 @@ int main(int argc, char **argv)
     log_set_level((enum log_level)b.config.log_level);
     if (a.print) {
         print_config(&b.config);
+        broker_config_done(&b.config);
+        free(a.overrides);
         return BROKER_EXIT_CLEAN;
     }
     if (a.import)

@@ -243,6 +243,13 @@ void timer_clear(struct loop *lp, struct timer *t)
     heap_sift_down(lp, (size_t)last->heap_index);
 }
 
+void loop_clear_timers(struct loop *lp)
+{
+    for (size_t i = 1; i <= lp->n_timers; i++)
+        lp->heap[i]->heap_index = 0;
+    lp->n_timers = 0;
+}
+
 static void loop_run_timers(struct loop *lp)
 {
     for (size_t left = lp->n_timers; left > 0 && lp->n_timers > 0; left--) {

@@ -45,6 +45,8 @@ void timer_set(struct loop *lp, struct timer *t, int64_t due_ms); /* sets or mov
 void timer_clear(struct loop *lp, struct timer *t);               /* fine when it is not set */
 /* in_ms from now; negative is at once, and what no clock reaches is never. */
 void timer_set_in(struct loop *lp, struct timer *t, int64_t in_ms);
+/* All of them: the loop has ended, and what they are part of may now be freed in any order. */
+void loop_clear_timers(struct loop *lp);
 static inline bool timer_is_set(const struct timer *t)
 {
     return t->heap_index != 0;

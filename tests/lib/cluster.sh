@@ -8,7 +8,7 @@ BROKER_PIDS=()
 zookeeper_start() {
     requires java
     [ -r $ZOOKEEPER_JAR ] || skip "needs libzookeeper-java"
-    klogd --print-config | grep -q '^zookeeper.connect=' || skip "klogd was built without ZooKeeper"
+    grep -q '^#define HAVE_ZOOKEEPER 1' "$BUILDDIR/config.h" || skip "klogd was built without ZooKeeper"
     mkdir -p "$T/zookeeper"
     printf '%s\n' tickTime=100 minSessionTimeout=200 maxSessionTimeout=60000 "dataDir=$T/zookeeper" clientPort=2181 \
         clientPortAddress=127.0.0.1 admin.enableServer=false maxClientCnxns=0 '4lw.commands.whitelist=*' >"$T/zoo.cfg"
