@@ -16,6 +16,7 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/services.h"
+#include "daemon/meta/cluster.h"
 #include "daemon/replica/partition_follow.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
@@ -49,6 +50,7 @@ struct fetch {
     const struct fetch_request *q;
     bool is_follower;
     struct partition_follower who;
+    bool stale; /* no broker lives in the epoch that it names: what it says of its log is believed of nobody */
     struct fetch_part *parts; /* in the order of the request */
     size_t n_parts;
     int64_t max_bytes;
@@ -68,6 +70,8 @@ static void part_view(const struct fetch *f, struct fetch_part *p)
         partition_follower_view(p->pt, &f->who, p->q->current_leader_epoch, &p->view);
     else
         partition_view(p->pt, &p->view);
+    if (f->stale && p->view.err == KERR_NONE)
+        p->view.err = KERR_STALE_BROKER_EPOCH;
 }
 
 static void part_forget(struct fetch_part *p)
@@ -493,6 +497,7 @@ void handle_fetch(struct request *r)
     f->timeout.cb = on_timeout;
     f->is_follower = r->api_version >= 15 && q->replica_state.replica_id >= 0;
     f->who = (struct partition_follower){ q->replica_state.replica_id, q->replica_state.replica_epoch };
+    f->stale = f->is_follower && !cluster_is_alive(r->services->cluster, f->who.broker_id, f->who.broker_epoch);
     fetch_find_parts(f);
 
     f->until_ms = time_add(loop_now_ms(r->loop), MAX(q->max_wait_ms, 0));

@@ -152,6 +152,8 @@ const struct cluster_broker *cluster_image_broker(const struct cluster_image *im
 /* Who leads it, for clients to be told; NULL: nobody. A broker that has registered anew since it was elected does not lead by
  * that any more; one that was elected in an epoch newer than the image knows of it does. */
 const struct cluster_broker *cluster_image_leader(const struct cluster_image *img, const struct cluster_partition *p);
+/* Is that broker there, and in this life of its own (R6, R10)? In a cluster of one there is nobody to doubt. Any thread. */
+bool cluster_is_alive(struct cluster *c, int32_t id, int64_t epoch);
 /* Its endpoint of that name, in any case of letters; NULL: it has no such listener. */
 const struct cluster_endpoint *cluster_broker_endpoint(const struct cluster_broker *b, const char *listener);
 /* The partition as it is now, 0 <= id < n_partitions. Valid as long as the image that t is of. */

@@ -112,6 +112,17 @@ const struct cluster_broker *cluster_image_leader(const struct cluster_image *im
     return b != NULL && b->epoch <= p->leader_be ? b : NULL;
 }
 
+bool cluster_is_alive(struct cluster *c, int32_t id, int64_t epoch)
+{
+    if (c->deps.alone)
+        return true;
+    struct cluster_image *img = cluster_image_get(c);
+    const struct cluster_broker *b = cluster_image_broker(img, id);
+    bool alive = b != NULL && b->epoch == epoch;
+    cluster_image_put(img);
+    return alive;
+}
+
 /* ---- the broker's configuration ---- */
 
 struct cluster_defaults *cluster_defaults_ref(struct cluster_defaults *d)
