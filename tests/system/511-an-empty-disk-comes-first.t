@@ -16,7 +16,8 @@ wait_says "in sync" "$in_sync" "isrs 1"
 for n in 1 2 3; do broker_kill $n; done
 rm -r "$T/b1"
 broker_start 1 --override min.insync.replicas=2
-wait_for 20 "broker 1 says that it lost its replicas" [ "$(grep -c 'replica here is damaged' "$T/klogd1.log")" -ge 3 ]
+owns_up() { [ "$(grep -c 'replica here is damaged' "$T/klogd1.log")" -ge 3 ]; }
+wait_for 20 "broker 1 says that it lost its replicas" owns_up
 broker_kill 1
 broker_start 1 --override min.insync.replicas=2
 wait_says "nobody leads" "-1 -1 -1" "leaders 1"
