@@ -549,8 +549,8 @@ static void live_copying(struct fixture *f, const struct source *s, struct rnd *
     int i = source_next(s, ends_of(f).end_offset);
     assert_true(i >= 0);
     while (i < LEADER_BATCHES) {
-        int to = MIN(i + (int)rnd_range(r, 1, 8), LEADER_BATCHES);
-        int from = MAX(i - (int)rnd_below(r, 3), 0); /* some of it once more */
+        int n = (int)rnd_range(r, 1, 8), again = (int)rnd_below(r, 3); /* some of it once more */
+        int to = MIN(i + n, LEADER_BATCHES), from = MAX(i - again, 0);
         struct slice piece = slice_of(s->bytes.p + s->at[from], s->at[to] - s->at[from]);
         if (plog_append_copy(f->l, piece, f->now_ms, &c) < 0)
             return;
