@@ -314,11 +314,14 @@ int main(int argc, char **argv)
         free(a.overrides);
         return BROKER_EXIT_CLEAN;
     }
-    if (a.import)
-        return import(&b, err, sizeof err);
-    mem_keep_reserve(MEMORY_RESERVE_BYTES);
-    int ready_fd = a.daemonize ? go_to_background() : -1;
-    int status = serve(&b, &a, ready_fd);
+    int status;
+    if (a.import) {
+        status = import(&b, err, sizeof err);
+    } else {
+        mem_keep_reserve(MEMORY_RESERVE_BYTES);
+        int ready_fd = a.daemonize ? go_to_background() : -1;
+        status = serve(&b, &a, ready_fd);
+    }
     broker_config_done(&b.config);
     free(a.overrides);
     return status;

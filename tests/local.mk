@@ -52,6 +52,13 @@ EXTRA_DIST += $(TEST_LIBRARY) $(SYSTEM_TESTS) $(COMPAT_TESTS) $(MATRIX_TESTS) $(
 PROGRAMS_UNDER_TEST = $(bin_PROGRAMS) $(sbin_PROGRAMS)
 check-system: $(PROGRAMS_UNDER_TEST)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(SYSTEM_TESTS)'
+# For builds with sanitizers: without those that repeat one thing thousands of times, or measure.
+SLOW_WITH_SANITIZERS = %D%/system/120-crawlers-are-harmless.t %D%/system/187-figures-while-records-are-deleted.t \
+    %D%/system/308-absurd-counts.t %D%/system/317-tiny-segments.t %D%/system/361-memory-of-many-clients.t
+check-sanitized: $(PROGRAMS_UNDER_TEST)
+	tests=; for t in $(SYSTEM_TESTS); do \
+	    case ' $(SLOW_WITH_SANITIZERS) ' in *" $$t "*) ;; *) tests="$$tests $$t" ;; esac; done; \
+	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$$tests"
 check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(COMPAT_TESTS) $(MATRIX_TESTS) $$(cat tests/librdkafka/list)"; rc=$$?; \
 	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; $(MAKE) $(AM_MAKEFLAGS) client-table; exit $$rc
@@ -78,7 +85,7 @@ check-threads: $(PROGRAMS_UNDER_TEST)
 # The longest first, so that none is left to run alone at the end.
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS) $(COMPAT_TESTS) $(SYSTEM_TESTS) $(TESTS)'
-.PHONY: check-system check-compat check-crash check-long check-mutants check-threads check-all
+.PHONY: check-system check-sanitized check-compat check-crash check-long check-mutants check-threads check-all
 
 # What a run leaves beside automake's own TEST_LOGS.
 clean-results:

@@ -132,6 +132,20 @@ struct pieces {
     } p[PIECES_MAX];
 };
 
+static bool ends_mid_line(const struct text_span *span)
+{
+    const struct iovec *last = &span->iov[span->n - 1];
+    return ((const char *)last->iov_base)[last->iov_len - 1] != '\n';
+}
+
+/* A printed record is one line: of one that was begun, and is in a hole by now, nothing can follow. */
+static bool rest_is_gone(const struct read_op *op, int64_t next)
+{
+    const struct handle *h = op->h;
+    struct ptext *t = h->place.text;
+    return t->map != NULL && h->mid_line && op->off == h->next_off && chunk_hole_end(&t->chunks, next) > next;
+}
+
 /* next: text position where it ends. */
 static void read_finish(struct read_op *op, int64_t next, const struct pieces *pieces, const struct text_span *span)
 {
@@ -143,6 +157,8 @@ static void read_finish(struct read_op *op, int64_t next, const struct pieces *p
             jump_note(h, off, pieces->p[i].at, pieces->p[i].bytes);
         h->run = op->sequential ? h->run + got : got;
         h->next_off = op->off + got;
+        if (got > 0)
+            h->mid_line = ends_mid_line(span);
         h->place.at = next;
         h->place.edge = fetch_edge(t, next);
         if (h->place.edge.at < 0 && op->edge.at >= 0 && op->edge.at <= next)
@@ -183,7 +199,7 @@ static void read_fail(struct read_op *op, int rc)
     span.bytes = 0;
     span.n = 0;
     int64_t next = request_is_open(&op->r) && !ptext_needs_ends(t) ? read_place(op) : -1;
-    if (next >= 0)
+    if (next >= 0 && !rest_is_gone(op, next))
         read_gather(op, &next, &pieces, &span);
     if (span.bytes > 0) {
         read_finish(op, next, &pieces, &span);
@@ -268,6 +284,10 @@ static void read_step(struct read_op *op)
     int64_t next = f->ends_known ? read_place(op) : -1;
     if (next < 0) {
         read_fail(op, f->key.topic->gone ? -ESTALE : -EIO);
+        return;
+    }
+    if (rest_is_gone(op, next)) {
+        read_fail(op, -EIO);
         return;
     }
     if (op->sequential && op->edge.at < 0)

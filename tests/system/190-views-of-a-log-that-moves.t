@@ -141,12 +141,17 @@ out = os.read(f, 131072)
 open("ready2", "w").close()
 while not os.path.exists("go2"):
     time.sleep(0.02)
-while b := os.read(f, 131072):
-    out += b
+whole = True
+try:
+    while b := os.read(f, 131072):
+        out += b
+except OSError as e: # the rest of a line that was begun is gone: that is said, and nothing is put in its place
+    assert e.errno == 5 and not out.endswith(b"\n"), e
+    whole = False
 assert os.fstat(f).st_size >= size, "the size shrank"
-n = [json.loads(l)["offset"] for l in out.splitlines()]
+n = [json.loads(l)["offset"] for l in out[:out.rindex(b"\n")].splitlines()]
 assert n == sorted(set(n)), "twice or out of order"
-assert n[-500:] == list(range(19500, 20000)), n[-3:]
+assert not whole or n[-500:] == list(range(19500, 20000)), n[-3:]
 assert len(n) < 19000, len(n)
 X
 "$PY" reader.py "$M/old/json/p0" >reader.out 2>&1 & R=$!
