@@ -106,11 +106,10 @@ void plog_drop_pending(struct plog *l)
 
 /* S4: no snapshot is of an offset above the flush point. After a power cut the log could end below it and grow
  * past it with other batches, and then it would be believed. While appends go on the end is always above: the
- * state is taken now and written by a later checkpoint. */
-static int write_snapshot(struct plog *l)
+ * state is taken now and written by a later checkpoint. flushed: what the checkpoint will claim; flushes go on meanwhile. */
+static int write_snapshot(struct plog *l, int64_t flushed)
 {
     lock_take(&l->mu);
-    int64_t flushed = l->flushed.sum.end_offset;
     if (flushed == l->end_offset && flushed != l->snapshot_offset)
         take_pending(l);
     lock_release(&l->mu);
@@ -194,7 +193,7 @@ int plog_write_checkpoint(struct plog *l, int64_t hw)
     l->flushed_bytes = 0;
     l->dir_checkpointed = l->dir_changes;
     lock_release(&l->mu);
-    int rc = write_snapshot(l);
+    int rc = write_snapshot(l, c.flushed.sum.end_offset);
     if (rc == 0)
         rc = plog_write_epochs(l);
     if (rc < 0)
