@@ -264,6 +264,8 @@ void cluster_partition_unref(struct cluster_partition *p); /* NULL is fine */
 int32_t cluster_topic_brokers(const struct cluster_topic *t, int32_t **ret);
 /* ret->extra stays p's. */
 void cluster_partition_register(const struct cluster_partition *p, struct partition_register *ret);
+/* Is the broker in a list of n? */
+bool cluster_has_id(const int32_t *ids, int32_t n, int32_t id);
 
 /* "id.broker-epoch.counter" into ret */
 void cluster_writer(struct cluster *c, char ret[64]);

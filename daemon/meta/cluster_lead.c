@@ -389,10 +389,7 @@ static void propose(struct cluster *c, const struct cluster_topic *t, int32_t id
 /* Who leads, and who may have to say that its replica is damaged (R11). */
 static bool may_propose(const struct cluster *c, const struct cluster_partition *p)
 {
-    for (int32_t i = 0; i < p->n_replicas; i++)
-        if (p->replicas[i] == c->deps.id)
-            return p->n_replicas > 1;
-    return false;
+    return p->n_replicas > 1 && cluster_has_id(p->replicas, p->n_replicas, c->deps.id);
 }
 
 void lead_tick(struct cluster *c)
@@ -413,29 +410,21 @@ void lead_tick(struct cluster *c)
 
 /* ---- the end of a reassignment ---- */
 
-static bool is_in(const int32_t *ids, int32_t n, int32_t id)
-{
-    for (int32_t i = 0; i < n; i++)
-        if (ids[i] == id)
-            return true;
-    return false;
-}
-
 /* Only those stay that are not to be removed; false: not all that are added are in sync yet. */
 static bool settle_state(const struct partition_register *r, struct partition_state *to)
 {
     int32_t n = 0;
 
     for (int32_t i = 0; i < r->n_adding; i++)
-        if (!is_in(r->st.isr, r->st.n_isr, r->adding[i]))
+        if (!cluster_has_id(r->st.isr, r->st.n_isr, r->adding[i]))
             return false;
     for (int32_t i = 0; i < r->st.n_replicas; i++)
-        if (!is_in(r->removing, r->n_removing, r->st.replicas[i]))
+        if (!cluster_has_id(r->removing, r->n_removing, r->st.replicas[i]))
             to->replicas[n++] = r->st.replicas[i];
     to->n_replicas = n;
     n = 0;
     for (int32_t i = 0; i < r->st.n_isr; i++)
-        if (is_in(to->replicas, to->n_replicas, r->st.isr[i])) {
+        if (cluster_has_id(to->replicas, to->n_replicas, r->st.isr[i])) {
             to->isr[n] = r->st.isr[i];
             to->isr_be[n++] = r->st.isr_be[i];
         }
@@ -457,7 +446,7 @@ static void settle(struct cluster *c, const struct cluster_topic *t, int32_t id,
     if ((s != NULL && s->writing) || !settle_state(&r, &to) ||
         to.n_isr < state_isr_floor(&to, t->config->min_insync_replicas)) /* R8 */
         return;
-    bool stays = is_in(to.replicas, to.n_replicas, c->deps.id);
+    bool stays = cluster_has_id(to.replicas, to.n_replicas, c->deps.id);
     for (int32_t i = 0; i < to.n_replicas && !stays && b == NULL; i++)
         if (state_may_lead(&r.st, lead_live(c, t), c->lead.n_live, to.replicas[i]))
             b = live_find(lead_live(c, t), c->lead.n_live, to.replicas[i]);

@@ -90,7 +90,7 @@ void cluster_partition_register(const struct cluster_partition *p, struct partit
     memcpy(ret->removing, p->removing, (size_t)p->n_removing * sizeof p->removing[0]);
 }
 
-static bool has_id(const int32_t *ids, int32_t n, int32_t id)
+bool cluster_has_id(const int32_t *ids, int32_t n, int32_t id)
 {
     for (int32_t i = 0; i < n; i++)
         if (ids[i] == id)
@@ -105,7 +105,7 @@ int32_t cluster_topic_brokers(const struct cluster_topic *t, int32_t **ret)
     for (int32_t i = 0; i < t->n_partitions; i++) {
         const struct cluster_partition *p = cluster_topic_partition(t, i);
         for (int32_t k = 0; k < p->n_replicas; k++) {
-            if (has_id(ids, n, p->replicas[k]))
+            if (cluster_has_id(ids, n, p->replicas[k]))
                 continue;
             ids = xreallocarray(ids, (size_t)n + 1, sizeof *ids);
             ids[n++] = p->replicas[k];
