@@ -132,7 +132,9 @@ static int next_magic(struct logscan *s, int64_t at, int64_t *ret)
     return 0;
 }
 
-/* Looks for the next good batch after `at`, byte by byte. 1 and *ret, 0 when there is none, -errno. */
+/* Looks for the next good batch after `at`, byte by byte. 1 and *ret, 0 when there is none, -errno. What it steps over was a
+ * batch, of one offset at least: one that says it begins at the offset expected has lost its own, which no checksum covers (a
+ * sector of zeros that ends within its first eight bytes makes it 0). */
 static int resync(struct logscan *s, int64_t at, int64_t *ret)
 {
     int64_t tried = 0;
@@ -144,7 +146,7 @@ static int resync(struct logscan *s, int64_t at, int64_t *ret)
         if (rc < 0 || at >= s->end)
             return rc;
         s->check_crc = true;
-        rc = judge(s, at, s->next_offset, &h, &header_ok);
+        rc = judge(s, at, s->next_offset + 1, &h, &header_ok);
         s->check_crc = check;
         if (rc != 0) {
             *ret = at;
@@ -177,8 +179,7 @@ static int judge_damage(struct logscan *s, struct scan_item *ret)
     ret->n = (rc == 1 ? next : s->end) - s->at;
     s->at += ret->n;
     s->after_damage = true;
-    if (ret->header_ok)
-        s->next_offset = batch_last_offset(&ret->h) + 1;
+    s->next_offset = ret->header_ok ? batch_last_offset(&ret->h) + 1 : s->next_offset + 1;
     return 0;
 }
 

@@ -130,12 +130,34 @@ static void a_wrong_offset_condemns_no_neighbour(void **state)
     close(fd);
 }
 
+/* A sector of zeros ends within the offset of a batch, which no checksum covers: it now says 0, where the log begins. */
+static void a_batch_behind_damage_is_not_what_was_damaged(void **state)
+{
+    struct fixture *f = *state;
+    static const uint8_t zeros[4000];
+    struct plog_span span;
+
+    must_open(f);
+    fill(f);
+    int64_t batch = file_size(f, "00000000000000000000.log") / BATCHES;
+    file_poke(f, "00000000000000000000.log", 0, zeros, (size_t)batch + 8);
+    assert_scan(f, 0, 24, "!4 6 8 10 12 14 16 18 20 22 ");
+    reopen(f, false);
+    assert_scan(f, 0, 24, "!4 6 8 10 12 14 16 18 20 22 ");
+    for (int64_t offset = 0; offset < 4; offset++)
+        assert_int_equal(plog_read(f->l, offset, 24, 1000, true, &span), -EBADMSG);
+    assert_int_equal(plog_read(f->l, 4, 24, 1, true, &span), 0);
+    assert_int_equal(span.base_offset, 4);
+    plog_span_release(&span);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_good_log_is_read_from_anywhere_to_anywhere, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(every_bit_of_a_batch, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_wrong_offset_condemns_no_neighbour, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_batch_behind_damage_is_not_what_was_damaged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(the_end_and_whole_segments_may_be_damaged, fixture_setup, fixture_teardown),
     };
     return RUN(tests);
