@@ -168,6 +168,7 @@ SYSTEM_TESTS += \
     %D%/512-nobody-leads.t \
     %D%/513-strangers-among-the-registrations.t \
     %D%/514-who-is-no-follower.t \
+    %D%/530-three-brokers-in-the-field.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t \
     %D%/503-a-coordinator-dies.t \
