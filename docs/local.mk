@@ -22,6 +22,10 @@ klogd.service: %D%/systemd/klogd.service.in Makefile
 klogfs.service: %D%/systemd/klogfs.service.in Makefile
 	$(AM_V_GEN)sed -e 's|@sbindir[@]|$(sbindir)|' -e 's|@bindir[@]|$(bindir)|' $(srcdir)/%D%/systemd/klogfs.service.in >$@
 
+# The user of klogd.service and the group of klogfs.service: systemd-sysusers makes them, or ./quickstart, or a package.
+sysusersdir = $(prefix)/lib/sysusers.d
+dist_sysusers_DATA = %D%/systemd/sysusers.d/klog.conf
+
 # bash completion: the file is named as the command
 bashcompletiondir = $(datadir)/bash-completion/completions
 EXTRA_DIST += %D%/klog.bash

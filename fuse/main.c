@@ -110,6 +110,13 @@ static void warn_request_timeout(void)
     fclose(f);
 }
 
+/* Modes that let others in are of no use where the kernel lets nobody but the mounter in. */
+static void warn_nobody_else(const struct options *opt)
+{
+    if (!opt->allow_other && opt->modes_matter && (opt->umask & 077) != 077)
+        log_warn("uid=, gid= and umask= without allow_other: nobody but who mounted it gets into %s", opt->mountpoint);
+}
+
 static int serve(const struct options *opt)
 {
     char err[REASON_MAX] = "";
@@ -124,6 +131,7 @@ static int serve(const struct options *opt)
     if (chdir("/") != 0)
         log_debug("chdir /: %s", strerror(errno));
     warn_request_timeout();
+    warn_nobody_else(opt);
     if (!opt->foreground && !opt->debug)
         background_stdio();
     tell(&pipe, NULL);

@@ -200,8 +200,8 @@ static int kernel_mount(struct mount *m, char *err, size_t err_size)
     char *list = NULL;
     CLEANUP(freep) char *name = xasprintf("fsname=%s", o->brokers);
     CLEANUP(freep)
-    char *others = xasprintf("subtype=klogfs%s%s%s", o->ro ? ",ro" : "",
-                             o->allow_other ? ",allow_other,default_permissions" : "",
+    char *others = xasprintf("subtype=klogfs%s%s%s%s", o->ro ? ",ro" : "", o->allow_other ? ",allow_other" : "",
+                             o->modes_matter ? ",default_permissions" : "",
                              bytebuf_cstr((struct bytebuf *)&o->kernel_options));
     fuse_opt_add_opt(&list, others);
     fuse_opt_add_opt_escaped(&list, name); /* it has commas of its own */

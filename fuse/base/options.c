@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <libgen.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 
 #define FIELD(name)  offsetof(struct options, name)
 #define DEFAULT_PORT "9092"
+#define DEFAULT_UMASK 022 /* as in the table */
 
 static const char *const acks_choices[] = { "all", "1", "0", NULL };
 static const int16_t acks_values[] = { -1, 1, 0 };
@@ -28,9 +31,10 @@ static const struct conf_key keys[] = {
     { "ro", CONF_BOOL, "false", 0, 0, NULL, FIELD(ro), "no appends, no changes", false },
     { "allow_other", CONF_BOOL, "false", 0, 0, NULL, FIELD(allow_other),
       "other users may use the mount, as the file modes allow", false },
-    { "uid", CONF_INT, "-1", -1, INT32_MAX, NULL, FIELD(uid), "owner of everything; -1: who mounts", false },
-    { "gid", CONF_INT, "-1", -1, INT32_MAX, NULL, FIELD(gid), "group of everything; -1: of who mounts",
+    { "uid", CONF_STRING, "-1", 0, 0, NULL, FIELD(uid_text), "owner of everything, name or number; -1: who mounts",
       false },
+    { "gid", CONF_STRING, "-1", 0, 0, NULL, FIELD(gid_text),
+      "group of everything, name or number; -1: of who mounts", false },
     { "umask", CONF_STRING, "022", 0, 0, NULL, FIELD(umask_text), "mode bits to take away, octal", false },
     { "async", CONF_BOOL, "false", 0, 0, NULL, FIELD(async),
       "write() does not wait for the broker; errors show at the next write, close or fsync", false },
@@ -98,6 +102,44 @@ static int options_set_list(struct options *o, const char *list, char *err, size
     return rc;
 }
 
+/* A number as it stands, -1 as `mine`; false: it is a name. UINT32_MAX is no user's and no group's number. */
+static bool id_from_number(const char *text, uint32_t mine, uint32_t *ret)
+{
+    char *end;
+    if (strcmp(text, "-1") == 0) {
+        *ret = mine;
+        return true;
+    }
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    *ret = (uint32_t)n;
+    return *end == '\0' && errno == 0 && n < UINT32_MAX;
+}
+
+static int options_set_owner(struct options *o, char *err, size_t err_size)
+{
+    if (!id_from_number(o->uid_text, getuid(), &o->uid)) {
+        const struct passwd *user = getpwnam(o->uid_text);
+        if (user == NULL) {
+            snprintf(err, err_size, "uid=%s: there is no such user", o->uid_text);
+            return -EINVAL;
+        }
+        o->uid = user->pw_uid;
+    }
+    if (!id_from_number(o->gid_text, getgid(), &o->gid)) {
+        const struct group *group = getgrnam(o->gid_text);
+        if (group == NULL) {
+            snprintf(err, err_size, "gid=%s: there is no such group; groupadd --system %s makes it", o->gid_text,
+                     o->gid_text);
+            return -EINVAL;
+        }
+        o->gid = group->gr_gid;
+    }
+    return 0;
+}
+
 static int options_work_out(struct options *o, char *err, size_t err_size)
 {
     char *end;
@@ -106,10 +148,11 @@ static int options_work_out(struct options *o, char *err, size_t err_size)
         snprintf(err, err_size, "umask=%s is not an octal mode", o->umask_text);
         return -EINVAL;
     }
-    if (o->uid < 0)
-        o->uid = (int32_t)getuid();
-    if (o->gid < 0)
-        o->gid = (int32_t)getgid();
+    int rc = options_set_owner(o, err, err_size);
+    if (rc != 0)
+        return rc;
+    /* Who mounts is the only one to come in then, and owns what he finds: there is nothing for the kernel to judge. */
+    o->modes_matter = o->allow_other || o->uid != getuid() || o->gid != getgid() || o->umask != DEFAULT_UMASK;
     o->timeout_ms = (int64_t)(o->timeout_s * 1000);
     o->session_timeout_ms = (int32_t)(o->session_s * 1000);
     o->required_acks = acks_values[o->acks];

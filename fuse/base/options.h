@@ -17,8 +17,7 @@ struct options {
 
     /* -o */
     bool ro, allow_other, async, delete_topics;
-    int32_t uid, gid;
-    char *umask_text;
+    char *uid_text, *gid_text, *umask_text;
     int acks;        /* index into acks_choices */
     int compression; /* enum codec */
     double timeout_s, session_s;
@@ -27,7 +26,9 @@ struct options {
     struct bytebuf kernel_options; /* ",nosuid,nodev": what the kernel itself judges */
 
     /* worked out */
+    uint32_t uid, gid; /* of everything in the mount */
     unsigned umask;
+    bool modes_matter; /* the kernel is to check them: default_permissions */
     int64_t timeout_ms;
     int32_t session_timeout_ms;
     int16_t required_acks; /* -1, 0, 1 */

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <getopt.h>
+#include <unistd.h>
 
 #include "fuse/base/options.h"
 
@@ -64,6 +65,33 @@ static void every_option_is_understood(void **state)
     options_done(&o);
 }
 
+static void owners_are_names_or_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(PARSE("klogfs", "h:1", "/"), OPTIONS_OK);
+    assert_int_equal(o.uid, getuid());
+    assert_int_equal(o.gid, getgid());
+    assert_false(o.modes_matter);
+    options_done(&o);
+    assert_int_equal(PARSE("klogfs", "h:1", "/", "-o", "uid=root,gid=root,umask=002"), OPTIONS_OK);
+    assert_int_equal(o.uid, 0);
+    assert_int_equal(o.gid, 0);
+    assert_true(o.modes_matter);
+    options_done(&o);
+    assert_int_equal(PARSE("klogfs", "h:1", "/", "-o", "uid=4294967294"), OPTIONS_OK);
+    assert_int_equal(o.uid, 4294967294u);
+    assert_true(o.modes_matter);
+    options_done(&o);
+    /* what is no number below 2^32 - 1 is a name, and nobody has these */
+    static const char *const bad[] = { "uid=4294967295", "uid=99999999999999999999", "uid=-2", "uid=7x", "gid=no-such-group", "uid=" };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(PARSE("klogfs", "h:1", "/", "-o", bad[i]), OPTIONS_BAD);
+        assert_non_null(strstr(err, bad[i]));
+        assert_non_null(strstr(err, "there is no such"));
+        options_done(&o);
+    }
+}
+
 static void an_unknown_option_is_refused_with_the_nearest_name(void **state)
 {
     (void)state;
@@ -98,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(brokers_and_mount_point_are_enough),
         cmocka_unit_test(every_option_is_understood),
+        cmocka_unit_test(owners_are_names_or_numbers),
         cmocka_unit_test(an_unknown_option_is_refused_with_the_nearest_name),
         cmocka_unit_test(the_mount_helper_takes_what_mount_gives_it),
     };
