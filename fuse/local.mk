@@ -6,6 +6,7 @@ LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
 
 # pure: built and tested without libfuse3, too
 %C%_libklogfs_a_SOURCES = %D%/base/options.c %D%/base/options.h
+%C%_libklogfs_a_SOURCES += %D%/text/line_index.c %D%/text/line_index.h
 %C%_libklogfs_a_SOURCES += %D%/text/lines.c %D%/text/lines.h
 %C%_libklogfs_a_SOURCES += %D%/text/map.c %D%/text/map.h
 %C%_libklogfs_a_SOURCES += %D%/text/text.c %D%/text/text.h
@@ -25,6 +26,7 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/partition/ends.c %D%/partition/ends_check.c
 %C%_libklogfs_a_SOURCES += %D%/partition/fetch.c
 %C%_libklogfs_a_SOURCES += %D%/partition/pfile.c %D%/partition/pfile.h
+%C%_libklogfs_a_SOURCES += %D%/partition/place.c %D%/partition/place.h
 %C%_libklogfs_a_SOURCES += %D%/partition/poke.c %D%/partition/poke.h
 %C%_libklogfs_a_SOURCES += %D%/partition/printed.c %D%/partition/printed.h
 %C%_libklogfs_a_SOURCES += %D%/partition/ptext.c %D%/partition/ptext.h

@@ -26,6 +26,8 @@
 #define JUMPS_MAX 4096
 /* Pieces without a hole between them that one answer is made of. */
 #define PIECES_MAX 32
+/* Holes that one answer is led over by fetches. */
+#define HOPS_MAX 16
 
 /* What is fetched for a reader that jumps about, for one that may go on, and for one that does. */
 #define FETCH_RANDOM_BYTES     (64 * 1024)
@@ -39,6 +41,13 @@
 /* A reader that has come so far through a file is taken for one that reads all of it once. */
 #define SCAN_BYTES (16 * 1024 * 1024)
 
+/* A reader that goes straight on goes on from `from` at to.at. */
+struct hop {
+    int64_t from;
+    struct text_edge to;
+    int64_t at;
+};
+
 struct read_op {
     struct request r;
     struct handle *h; /* owned reference */
@@ -47,8 +56,11 @@ struct read_op {
     bool sequential;
     bool asked; /* the ends are newer than the read */
     int steps;
-    int64_t reached; /* text position, when steps began to count */
-    struct text_edge edge; /* what is known of the place */
+    int64_t reached;  /* text position, when steps began to count */
+    int64_t fetching; /* the text position that is fetched */
+    struct text_edge edge; /* what is known of the place; of a text with a map read_edge() says it */
+    struct hop hops[HOPS_MAX];
+    int n_hops;
     struct tails_wait tails;
     struct text_wait ends;
     struct fetch_wait fetch;
@@ -123,6 +135,37 @@ static int64_t read_place(struct read_op *op)
     return ptext_place(h->place.text, op->off);
 }
 
+/* What is known of text position `next`, which the read has come to. */
+static struct text_edge read_edge(const struct read_op *op, int64_t next)
+{
+    const struct text_place *p = &op->h->place;
+    if (p->text->map == NULL)
+        return op->edge.at <= next ? op->edge : TEXT_EDGE_NONE;
+    for (int i = 0; i < op->n_hops; i++) {
+        if (op->hops[i].at == next)
+            return op->hops[i].to;
+    }
+    return op->sequential ? place_edge(p, next) : TEXT_EDGE_NONE;
+}
+
+/* Nothing is at text position `from`; a reader that goes straight on goes on at `at`. */
+static int read_hop(struct read_op *op, int64_t from, int64_t at, struct text_edge edge)
+{
+    if (!op->sequential)
+        return -EIO;
+    struct hop *last = op->n_hops > 0 ? &op->hops[op->n_hops - 1] : NULL;
+    if (last != NULL && last->at == from) {
+        last->at = at;
+        last->to = edge;
+    } else if (op->n_hops < HOPS_MAX) {
+        op->hops[op->n_hops++] = (struct hop){ from, edge, at };
+    } else {
+        return -ELOOP; /* what was gathered is told, and the next read goes on */
+    }
+    op->edge = edge;
+    return 0;
+}
+
 /* ---- the answer ---- */
 
 struct pieces {
@@ -131,20 +174,6 @@ struct pieces {
         int64_t at, bytes;
     } p[PIECES_MAX];
 };
-
-static bool ends_mid_line(const struct text_span *span)
-{
-    const struct iovec *last = &span->iov[span->n - 1];
-    return ((const char *)last->iov_base)[last->iov_len - 1] != '\n';
-}
-
-/* A printed record is one line: of one that was begun, and is in a hole by now, nothing can follow. */
-static bool rest_is_gone(const struct read_op *op, int64_t next)
-{
-    const struct handle *h = op->h;
-    struct ptext *t = h->place.text;
-    return t->map != NULL && h->mid_line && op->off == h->next_off && chunk_hole_end(&t->chunks, next) > next;
-}
 
 /* next: text position where it ends. */
 static void read_finish(struct read_op *op, int64_t next, const struct pieces *pieces, const struct text_span *span)
@@ -157,13 +186,8 @@ static void read_finish(struct read_op *op, int64_t next, const struct pieces *p
             jump_note(h, off, pieces->p[i].at, pieces->p[i].bytes);
         h->run = op->sequential ? h->run + got : got;
         h->next_off = op->off + got;
-        if (got > 0)
-            h->mid_line = ends_mid_line(span);
-        h->place.at = next;
-        h->place.edge = fetch_edge(t, next);
-        if (h->place.edge.at < 0 && op->edge.at >= 0 && op->edge.at <= next)
-            h->place.edge = op->edge;
         request_text(&op->r, span);
+        place_went(&h->place, next, read_edge(op, next));
         if (op->sequential && h->run > FETCH_RANDOM_BYTES && got > 0)
             fetch_ahead(t, next, next + READ_AHEAD_BYTES, FETCH_SEQUENTIAL_BYTES);
         if (h->run > SCAN_BYTES)
@@ -172,19 +196,31 @@ static void read_finish(struct read_op *op, int64_t next, const struct pieces *p
     read_free(op);
 }
 
-/* What is here from *next on, over holes. */
+/* Where a reader that goes straight on finds what follows, when nothing is at `next`. */
+static int64_t read_hole_end(const struct read_op *op, int64_t next)
+{
+    for (int i = 0; i < op->n_hops; i++) {
+        if (op->hops[i].from == next)
+            return op->hops[i].at;
+    }
+    return chunk_hole_end(&op->h->place.text->chunks, next);
+}
+
+/* What is here from *next on. Who goes straight on is led over holes; at any other position there is nothing in a hole. */
 static void read_gather(struct read_op *op, int64_t *next, struct pieces *pieces, struct text_span *span)
 {
-    struct ptext *t = op->h->place.text;
+    const struct text_place *p = &op->h->place;
     for (;;) {
-        int64_t got = (int64_t)chunk_gather(&t->file->mount->texts, &t->chunks, *next, op->size, span);
+        int64_t got = (int64_t)chunk_gather(&p->text->file->mount->texts, &p->text->chunks, *next, op->size, span);
+        if (got == 0 && op->sequential)
+            got = (int64_t)place_rest(p, *next, op->size, span);
         if (got > 0) {
             pieces->p[pieces->n].at = *next;
             pieces->p[pieces->n++].bytes = got;
         }
         *next += got;
-        int64_t to = chunk_hole_end(&t->chunks, *next);
-        if (span->bytes == op->size || span->n == TEXT_PIECES_MAX || pieces->n == PIECES_MAX || to == *next)
+        int64_t to = op->sequential ? read_hole_end(op, *next) : *next;
+        if (span->bytes == op->size || span->n == TEXT_PIECES_MAX || pieces->n == PIECES_MAX || (to == *next && got == 0))
             return;
         *next = to;
     }
@@ -199,7 +235,7 @@ static void read_fail(struct read_op *op, int rc)
     span.bytes = 0;
     span.n = 0;
     int64_t next = request_is_open(&op->r) && !ptext_needs_ends(t) ? read_place(op) : -1;
-    if (next >= 0 && !rest_is_gone(op, next))
+    if (next >= 0)
         read_gather(op, &next, &pieces, &span);
     if (span.bytes > 0) {
         read_finish(op, next, &pieces, &span);
@@ -228,14 +264,9 @@ static void on_read_fetched(struct fetch_wait *w, int rc)
         text_ask(op->h->place.text, &op->ends);
     } else if (rc != 0) {
         read_fail(op, rc);
-    } else if (w->hole_end > 0 && !op->sequential) {
-        read_fail(op, -EIO);
+    } else if (w->hole_end > 0 && (rc = read_hop(op, op->fetching, w->hole_end, w->edge)) != 0) {
+        read_fail(op, rc);
     } else {
-        if (w->hole_end > 0) {
-            op->h->next_off = op->off;
-            op->h->place.at = w->hole_end;
-            op->h->place.edge = op->edge = TEXT_EDGE_NONE;
-        }
         read_step(op);
     }
 }
@@ -262,6 +293,16 @@ static void read_gone(struct read_op *op, int64_t next)
     read_step(op);
 }
 
+static void read_fetch(struct read_op *op, int64_t next)
+{
+    struct ptext *t = op->h->place.text;
+    op->fetching = next;
+    if (!op->sequential && chunk_hole_end(&t->chunks, next) != next)
+        read_fail(op, -EIO); /* what stood there is gone, and nothing else is to be put in its place */
+    else
+        fetch_text(t, next, t->map != NULL ? read_edge(op, next) : op->edge, fetch_size(op), &op->fetch);
+}
+
 static void read_step(struct read_op *op)
 {
     struct handle *h = op->h;
@@ -286,11 +327,7 @@ static void read_step(struct read_op *op)
         read_fail(op, f->key.topic->gone ? -ESTALE : -EIO);
         return;
     }
-    if (rest_is_gone(op, next)) {
-        read_fail(op, -EIO);
-        return;
-    }
-    if (op->sequential && op->edge.at < 0)
+    if (op->sequential && op->edge.at < 0 && op->n_hops == 0)
         op->edge = h->place.edge;
     read_gather(op, &next, &pieces, &span);
     if (next > op->reached) {
@@ -309,7 +346,7 @@ static void read_step(struct read_op *op)
     else if (at_end)
         text_ask(t, &op->ends);
     else
-        fetch_text(t, next, op->edge, fetch_size(op), &op->fetch);
+        read_fetch(op, next);
 }
 
 static void on_read_tails(struct tails_wait *w)

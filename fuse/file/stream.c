@@ -83,8 +83,7 @@ static void on_stream_fetched(struct fetch_wait *w, int rc)
         reader_end(s, request_errno(rc));
     } else {
         if (w->hole_end > 0) {
-            s->h->place.at = w->hole_end;
-            s->h->place.edge = TEXT_EDGE_NONE;
+            place_went(&s->h->place, w->hole_end, w->edge);
         }
         stream_step(s);
     }
@@ -109,9 +108,8 @@ static void stream_answer(struct stream_reader *s, const struct text_span *span)
 {
     struct handle *h = s->h;
     struct ptext *t = h->place.text;
-    h->place.at += (int64_t)span->bytes;
-    h->place.edge = fetch_edge(t, h->place.at);
     request_text(&s->r, span);
+    place_went(&h->place, h->place.at + (int64_t)span->bytes, TEXT_EDGE_NONE);
     /* A stream that is catching up finds the next piece ready. */
     fetch_ahead(t, h->place.at, h->place.at + STREAM_FETCH_BYTES, STREAM_FETCH_BYTES);
     reader_free(s);
@@ -152,7 +150,7 @@ static bool stream_give(struct stream_reader *s)
     span.n = 0;
     if (p->at < 0)
         p->at = stream_begin(f, p->text);
-    while (chunk_gather(&f->mount->texts, &p->text->chunks, p->at, s->size, &span) == 0) {
+    while (chunk_gather(&f->mount->texts, &p->text->chunks, p->at, s->size, &span) == 0 && place_rest(p, p->at, s->size, &span) == 0) {
         int64_t to = chunk_hole_end(&p->text->chunks, p->at);
         if (to <= p->at || f->key.topic->gone)
             return false;

@@ -51,6 +51,7 @@ static void fetch_done(struct fetch *x, int rc)
     while ((w = LIST_FIRST(&x->waiting)) != NULL) {
         LIST_REMOVE(w, link);
         w->hole_end = x->hole_end;
+        w->edge = TEXT_EDGE_NONE;
         w->cb(w, rc);
     }
     ptext_unref(x->text);
@@ -288,7 +289,7 @@ static void fetch_place(struct fetch *x, int64_t end)
         if (start > x->start && !chunk_set_hole(&t->chunks, x->start, start))
             x->hole_end = start; /* there is no chunk in front: those who wait are told */
         if (x->held.n > 0)
-            chunk_put(&t->file->mount->texts, &t->chunks, start, x->offset, x->held_next, &x->held);
+            chunk_put(&t->file->mount->texts, &t->chunks, start, x->offset, x->held_next, &x->held, NULL);
         fetch_done(x, 0);
     }
 }

@@ -153,6 +153,7 @@ void tail_answered(struct pfile *f);
 struct fetch_wait {
     void (*cb)(struct fetch_wait *w, int rc);
     int64_t hole_end; /* in cb: there is nothing at the position, what follows is at this one; 0: it is here */
+    struct text_edge edge; /* before: what the reader knows of the place; in cb, with a hole_end: of that place */
     LIST_ENTRY(fetch_wait) link; /* private, */
     int64_t at;                  /* as these are */
     struct text_wait print;

@@ -3,8 +3,10 @@
  * Texts whose positions no broker knows (X6 of ptext.h): records are printed to learn where they stand. A run prints on from
  * the front of the text's map, once for all who wait for it; what it prints is kept for readers, and only counted for sizes,
  * but for the front of a text, which is small and likely to be read next. What was printed before is printed again from the
- * mark before it, or from the record that a reader goes on with; it ends where it ended, so what retention or compaction took
- * since is a hole in front of what is left. Loop's thread.
+ * mark before it, or from the record that a reader goes on with, up to the next mark. If that comes out as long as it was it
+ * is as it was. Else (X7) its positions are known no more: who goes on with that very record is led to a detour, which holds
+ * what is left of it, and from there to the next mark; who asked for another position is told EIO. What only retention has
+ * cut, while nothing was compacted, stands at the end of where it stood. Loop's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -155,10 +157,12 @@ static int run_print(struct map_run *r, struct slice in, int64_t limit)
     struct text_cache *c = &t->file->mount->texts;
     int64_t from = t->map->front.offset, at = t->map->front.at, next = from, bytes = 0, stored;
     struct bytebuf text = { 0 };
+    struct line_index lines = { 0 };
     int rc;
+    line_index_begin(&lines, from);
     text_batches_end(in, from, limit, &stored);
     if (run_is_read(r)) {
-        rc = text_render(&c->iter, &t->form, in, from, limit, &text, &next);
+        rc = text_render_noted(&c->iter, &t->form, in, from, limit, &text, &lines, &next);
         bytes = (int64_t)text.n;
     } else {
         rc = text_measure(&c->iter, &t->form, in, from, limit, &bytes, &next);
@@ -166,15 +170,25 @@ static int run_print(struct map_run *r, struct slice in, int64_t limit)
     if (next > from) {
         map_grow(t->map, next, bytes, stored);
         if (text.n > 0)
-            chunk_put(c, &t->chunks, at, from, next, &text);
+            chunk_put(c, &t->chunks, at, from, next, &text, &lines);
     }
     bytebuf_done(&text);
+    line_index_done(&lines);
     return next > from ? 0 : rc != 0 ? rc : -ERANGE;
+}
+
+/* What retention took before it was printed has no place. */
+static void run_skip_removed(struct ptext *t)
+{
+    int64_t to = MIN(t->file->ends.start_offset, print_limit(t));
+    if (t->map->front.offset < to)
+        map_grow(t->map, to, 0, 0);
 }
 
 static void run_step(struct map_run *r)
 {
     struct ptext *t = r->text;
+    run_skip_removed(t);
     if (t->lost && t->map->front.offset >= t->lost_offset)
         ptext_lost(t, t->map->front.at, t->lost_offset);
     run_satisfy(r);
@@ -258,16 +272,20 @@ static void print_ahead(struct ptext *t, int64_t until)
 
 /* ---- what was printed before ---- */
 
+/* Text from the record at left.offset, which stands at left.at, up to the mark `right`. */
 struct reprint {
     struct ptext *text; /* owned reference, and one on its lens */
     int age;
     int32_t epoch;
     struct map_mark left, right;
+    int64_t from; /* the first record that was asked for: left.offset, or where the log begins by now */
     int64_t next; /* offset to fetch from */
-    int64_t hole_end;
+    struct text_edge hole; /* what follows left.at is there; at -1: it is at its place */
+    bool checked;  /* whether compaction was there is known */
     int64_t until; /* text position up to which it goes on for nobody yet */
     int steps;
     struct bytebuf held;
+    struct line_index lines; /* of it */
     struct fetch_wait_list waiting;
     struct client_fetch fetch;
     struct ends_wait ends;
@@ -282,42 +300,109 @@ static void reprint_free(struct reprint *x)
 {
     struct lens *l = x->text->lens;
     bytebuf_done(&x->held);
+    line_index_done(&x->lines);
     ptext_unref(x->text);
     lens_unref(l);
     free(x);
 }
 
-static void reprint_end(struct reprint *x, int rc)
+/* Is the record that the waiting one has begun the first on the detour? Then he goes on within it. */
+static bool goes_on_within(const struct reprint *x, const struct fetch_wait *w, struct line_place *first)
+{
+    return first->end > 0 && first->offset == x->left.offset && w->edge.at == x->left.at && w->at < x->left.at + first->end;
+}
+
+/* Tells one who waited where to go on, after something of the text was taken; 0 or -EBADMSG. */
+static int reprint_lead(const struct reprint *x, struct fetch_wait *w, struct line_place *first)
+{
+    bool placed = !ptext_is_detour(x->hole.at);
+    if (placed && !ptext_is_detour(w->at) && w->at >= x->hole.at)
+        return 0;
+    w->hole_end = x->hole.at;
+    if (w->at == x->left.at) {
+        w->edge = x->hole;
+        return 0;
+    }
+    if (placed || !goes_on_within(x, w, first))
+        return -EBADMSG; /* what it had of this line, or had before it, was moved or is gone */
+    w->hole_end += w->at - x->left.at;
+    w->edge = (struct text_edge){ x->hole.at, first->offset };
+    return 0;
+}
+
+/* first: the line on the detour, if there is one; the bytes it was held in may be a chunk's by now. */
+static void reprint_tell(struct reprint *x, int rc, struct line_place *first)
 {
     struct fetch_wait *w;
     struct ptext *t = x->text;
     LIST_REMOVE(x, link);
-    if (rc == 0 && x->until > x->right.at && x->age == t->map_age)
+    if (rc == 0 && x->until > x->right.at && x->hole.at < 0 && x->age == t->map_age)
         printed_ahead(t, x->right.at, x->until);
     while ((w = LIST_FIRST(&x->waiting)) != NULL) {
         LIST_REMOVE(w, link);
-        w->hole_end = x->hole_end;
-        /* what it had of this line, or had before it, was moved or is gone */
-        w->cb(w, rc == 0 && x->hole_end > 0 && w->at > x->left.at ? -EBADMSG : rc);
+        w->cb(w, rc == 0 && x->hole.at >= 0 ? reprint_lead(x, w, first) : rc);
     }
     reprint_free(x);
 }
 
-/* It ends where it ended before; what is gone left a hole in front. */
-static void reprint_place(struct reprint *x)
+static void reprint_end(struct reprint *x, int rc)
+{
+    struct line_place none = { 0 };
+    reprint_tell(x, rc, &none);
+}
+
+static void reprint_put(struct reprint *x, int64_t at)
 {
     struct ptext *t = x->text;
-    int64_t start = x->right.at - (int64_t)x->held.n;
-    if (start < x->left.at) { /* no record gets longer */
-        reprint_end(x, -EBADMSG);
-        return;
-    }
-    if (start > x->left.at && (!chunk_set_hole(&t->chunks, x->left.at, start) || !LIST_EMPTY(&x->waiting)))
-        x->hole_end = start;
     if (x->held.n > 0)
-        chunk_put(&t->file->mount->texts, &t->chunks, start, MAX(x->left.offset, t->file->ends.start_offset), x->right.offset,
-                  &x->held);
-    reprint_end(x, 0);
+        chunk_put(&t->file->mount->texts, &t->chunks, at, x->from, x->right.offset, &x->held, &x->lines);
+}
+
+static void reprint_detour(struct reprint *x)
+{
+    struct line_place first = { 0 };
+    if (LIST_EMPTY(&x->waiting)) {
+        reprint_end(x, 0);
+    } else if (x->held.n == 0) { /* nothing is left before the mark */
+        x->hole = (struct text_edge){ x->right.at, x->right.offset };
+        reprint_end(x, 0);
+    } else {
+        line_index_find(&x->lines, 0, &first);
+        x->hole = (struct text_edge){ ptext_detour(x->text, x->held.n), x->from };
+        reprint_put(x, x->hole.at);
+        reprint_tell(x, 0, &first);
+    }
+}
+
+/* Something is missing. Where the log's start has passed the place it is asked whether compaction was there, too. */
+static void reprint_shorter(struct reprint *x, int64_t start)
+{
+    struct ptext *t = x->text;
+    bool cut = !ptext_is_detour(x->left.at) && x->left.offset < t->file->ends.start_offset;
+    if (cut && !x->checked) {
+        ends_ask(t->file, &x->ends);
+    } else if (cut && t->moves == t->file->moves) {
+        x->hole = (struct text_edge){ start, x->from };
+        reprint_put(x, start);
+        reprint_end(x, 0);
+    } else {
+        reprint_detour(x);
+    }
+}
+
+static void reprint_place(struct reprint *x)
+{
+    int64_t start = x->right.at - (int64_t)x->held.n;
+    if (ptext_is_detour(x->left.at)) {
+        reprint_detour(x);
+    } else if (start < x->left.at) { /* no record gets longer */
+        reprint_end(x, -EBADMSG);
+    } else if (start > x->left.at) {
+        reprint_shorter(x, start);
+    } else {
+        reprint_put(x, start);
+        reprint_end(x, 0);
+    }
 }
 
 static void reprint_send(struct reprint *x);
@@ -328,7 +413,8 @@ static void on_reprint_fetched(struct client_fetch *cf, int rc, const struct cli
     struct ptext *t = x->text;
     int64_t next = x->next;
     if ((rc = verdict(t, x->age, x->epoch, rc, got)) == 0)
-        rc = text_render(&t->file->mount->texts.iter, &t->form, got->batches, x->next, x->right.offset, &x->held, &next);
+        rc = text_render_noted(&t->file->mount->texts.iter, &t->form, got->batches, x->next, x->right.offset, &x->held, &x->lines,
+                               &next);
     bool past = rc == 0 && next == x->next && got->batches.n > 0; /* the rest of it was compacted away */
     if (rc == -EBADMSG && next > x->next)
         rc = 0;
@@ -353,26 +439,33 @@ static void reprint_send(struct reprint *x)
     client_fetch(x->text->file->mount->client, &x->fetch);
 }
 
-/* All of it is gone. */
+/* All of it is gone, or retention has cut it. */
 static void on_reprint_ends(struct ends_wait *w, int rc)
 {
     struct reprint *x = container_of(w, struct reprint, ends);
-    if (rc == 0 && x->age == x->text->map_age)
+    x->checked = true;
+    if (rc == 0 && x->age == x->text->map_age && x->right.at >= 0)
         reprint_place(x);
     else
-        reprint_end(x, rc != 0 ? rc : -ERANGE);
+        reprint_end(x, rc != 0 ? rc : x->right.at < 0 ? -EBADMSG : -ERANGE);
 }
 
-/* The nearest place before `at` of which the record is known: the reader's, a chunk's, a mark's. */
+/* The nearest place before `at` of which the record is known: the end of the chunk before it, the record that the reader is in, a
+ * mark. On a detour there is no mark: offset -1. */
 static struct map_mark left_of(struct ptext *t, int64_t at, struct text_edge edge)
 {
-    size_t i = map_find(t->map, at);
-    struct map_mark left = t->map->marks[i];
-    struct text_edge known = fetch_edge(t, at);
-    if (known.at > left.at && known.at <= at)
-        left = (struct map_mark){ known.offset, known.at, left.stored };
-    if (edge.at > left.at && edge.at <= at)
-        left = (struct map_mark){ edge.offset, edge.at, left.stored };
+    const struct chunk *before = chunk_before(&t->chunks, at);
+    struct map_mark left = { -1, at, 0 };
+    if (!ptext_is_detour(at))
+        left = t->map->marks[map_find(t->map, at)];
+    if (before != NULL)
+        edge = (struct text_edge){ at, before->next_offset };
+    if (edge.at >= 0 && edge.at <= at && edge.offset >= left.offset && (edge.at > left.at || left.offset < 0) &&
+        ptext_is_detour(edge.at) == ptext_is_detour(at)) {
+        left.offset = edge.offset;
+        left.at = edge.at;
+        left.stored = t->map->marks[map_find_offset(t->map, edge.offset)].stored;
+    }
     return left;
 }
 
@@ -386,16 +479,18 @@ static struct reprint *reprint_at(struct ptext *t, const struct map_mark *left)
     return NULL;
 }
 
-static void reprint_begin(struct reprint *x, int64_t at)
+/* From the record on up to the next mark that the log has not passed. */
+static void reprint_begin(struct reprint *x)
 {
     struct ptext *t = x->text;
     int64_t start = t->file->ends.start_offset;
-    size_t i = map_find(t->map, at);
+    size_t i = map_find_offset(t->map, MAX(x->left.offset, start));
+    x->from = x->next = MAX(x->left.offset, start);
+    line_index_begin(&x->lines, x->from);
     x->right = *map_next(t->map, i);
-    while (x->right.offset <= start && x->right.at < t->map->front.at) /* retention took it: what is left is further on */
-        x->right = *map_next(t->map, ++i);
-    x->next = MAX(x->left.offset, start);
-    if (x->next < x->right.offset)
+    if (x->left.offset < 0)
+        x->right.at = -1; /* nobody knows the place any more */
+    if (x->left.offset >= 0 && x->next < x->right.offset)
         reprint_send(x);
     else
         ends_ask(t->file, &x->ends);
@@ -413,10 +508,11 @@ static struct reprint *reprint_for(struct ptext *t, int64_t at, struct text_edge
     x->age = t->map_age;
     x->epoch = t->file->ends.leader_epoch;
     x->left = left;
+    x->hole = TEXT_EDGE_NONE;
     x->ends.cb = on_reprint_ends;
     LIST_INIT(&x->waiting);
     LIST_INSERT_HEAD(&t->reprints, x, link);
-    reprint_begin(x, at);
+    reprint_begin(x);
     return x;
 }
 
@@ -432,7 +528,8 @@ void printed_fetch(struct ptext *t, int64_t at, struct text_edge edge, struct fe
 {
     w->at = at;
     w->hole_end = 0;
-    if (at < t->map->front.at) {
+    w->edge = edge;
+    if (at < t->map->front.at || ptext_is_detour(at)) {
         struct reprint *x = reprint_for(t, at, edge);
         LIST_INSERT_HEAD(&x->waiting, w, link);
     } else {
@@ -446,8 +543,8 @@ void printed_ahead(struct ptext *t, int64_t at, int64_t until)
     const struct chunk *k;
     struct text_cache *c = &t->file->mount->texts;
     while (at < until && (k = chunk_find(c, &t->chunks, at)) != NULL)
-        at = MAX(chunk_end(k), chunk_hole_end(&t->chunks, chunk_end(k)));
-    if (at >= until || t->lost || t->file->key.topic->gone)
+        at = chunk_end(k);
+    if (at >= until || ptext_is_detour(at) || t->lost || t->file->key.topic->gone)
         return;
     if (at >= t->map->front.at) {
         print_ahead(t, until);

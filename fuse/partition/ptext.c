@@ -286,7 +286,7 @@ bool ptext_is_printed(const struct ptext *t)
 
 bool ptext_at_end(const struct ptext *t, int64_t at)
 {
-    return at >= ptext_end(t) && ptext_is_printed(t);
+    return !ptext_is_detour(at) && at >= ptext_end(t) && ptext_is_printed(t);
 }
 
 bool ptext_is_over(const struct ptext *t, int64_t at)
@@ -297,6 +297,13 @@ bool ptext_is_over(const struct ptext *t, int64_t at)
 bool ptext_is_before_start(const struct ptext *t, int64_t at)
 {
     return t->map == NULL && at < t->file->ends.start_text;
+}
+
+int64_t ptext_detour(struct ptext *t, size_t n)
+{
+    int64_t at = INT64_MAX / 2 + t->detours;
+    t->detours += (int64_t)n + 1; /* no two are taken for one */
+    return at;
 }
 
 int64_t ptext_place(struct ptext *t, int64_t position)
@@ -322,28 +329,6 @@ int64_t lens_ino_text(const struct lens *l)
     return lens_is_plain(l) || !lens_prints(l) ? w.from_text : w.extent.from;
 }
 
-/* ---- places ---- */
-
-void place_lead(struct text_place *p, struct ptext *t)
-{
-    struct ptext *before = p->text;
-    if (before == t)
-        return;
-    if (before != NULL)
-        LIST_REMOVE(p, link);
-    p->text = ptext_ref(t);
-    LIST_INSERT_HEAD(&t->places, p, link);
-    ptext_unref(before);
-}
-
-void place_done(struct text_place *p)
-{
-    if (p->text != NULL)
-        LIST_REMOVE(p, link);
-    ptext_unref(p->text);
-    free(p->jumps);
-}
-
 /* ---- news of the log ---- */
 
 void ptexts_moved(struct pfile *f, int64_t end_text)
@@ -352,14 +337,6 @@ void ptexts_moved(struct pfile *f, int64_t end_text)
     LIST_FOREACH (t, &f->texts, link)
         t->sure_from = t->moves == f->moves ? end_text : MAX(t->sure_from, end_text);
     f->moves++;
-}
-
-static void place_lost(struct text_place *p, int64_t text, int64_t offset)
-{
-    if (p->at < text)
-        return;
-    p->at = text;
-    p->edge = (struct text_edge){ text, offset };
 }
 
 /* size: what it was before. */
@@ -418,16 +395,6 @@ void ptext_lost(struct ptext *t, int64_t text, int64_t offset)
 {
     t->lost = false;
     text_lost(t, text, offset, t->lost_size);
-}
-
-static void place_shift(struct text_place *p, int64_t by)
-{
-    if (p->at >= 0)
-        p->at += by;
-    if (p->edge.at >= 0)
-        p->edge.at += by;
-    for (size_t i = 0; i < p->n_jumps; i++)
-        p->jumps[i].at += by;
 }
 
 static void window_shift(struct window *w, int64_t by)

@@ -23,6 +23,9 @@
  *
  *   X6  A size and an end of file are only told of records that have all been printed, up to ends that were asked for since
  *       (P2), or up to damage: nobody knows how long the lines behind it are, so such a text ends there, with EIO.
+ *   X7  What stands between two marks is printed anew as it was, or not put there at all: records never change, so that it is
+ *       as it was when it is as long. Else compaction or retention took something of it, and who has read up to a record goes
+ *       on by its offset on a detour: positions that no rule leads to, each of which is given out once.
  */
 #ifndef KLOG_FUSE_PTEXT_H
 #define KLOG_FUSE_PTEXT_H
@@ -31,6 +34,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "fuse/partition/place.h"
 #include "fuse/text/map.h"
 #include "fuse/text/text.h"
 
@@ -60,27 +64,6 @@ struct lens {
     LIST_ENTRY(lens) link;     /* file->lenses; not the plain one */
 };
 
-/* The record at `offset` begins at text position `at`; at -1: not known. */
-struct text_edge {
-    int64_t at, offset;
-};
-#define TEXT_EDGE_NONE ((struct text_edge){ -1, -1 })
-
-/* Positions [from, to) of an open file lie at text position `at` and behind it. */
-struct text_jump {
-    int64_t from, to, at;
-};
-
-/* Where somebody reads. Text positions in it move with the log's. */
-struct text_place {
-    struct ptext *text;      /* owned reference; NULL: none yet */
-    int64_t at;              /* where to go on; -1: not yet begun */
-    struct text_edge edge;   /* what is known of that place */
-    struct text_jump *jumps; /* where what was read lies elsewhere than ptext_place() says, by position */
-    size_t n_jumps;
-    LIST_ENTRY(text_place) link; /* text->places */
-};
-
 struct ptext {
     struct pfile *file;
     struct lens *lens; /* who has a reference on this has one on it too */
@@ -102,6 +85,7 @@ struct ptext {
     /* The log has lost its tail: file positions below whole_below lie where they did, those from on_position on at
      * text position on_text and behind it, and what was between is gone. on_position 0: nothing was lost. */
     int64_t whole_below, on_position, on_text;
+    int64_t detours; /* bytes of them that were given out */
     struct chunk_list chunks;
     LIST_HEAD(, text_place) places; /* of those who read by it */
     LIST_HEAD(, fetch) fetches; /* on their way */
@@ -148,14 +132,16 @@ int64_t ptext_limit(const struct ptext *t);
 bool ptext_is_before_start(const struct ptext *t, int64_t at);
 /* Have all records been printed that are there? */
 bool ptext_is_printed(const struct ptext *t);
+/* A text position of which nobody but those who are led there knows; room for n bytes. */
+int64_t ptext_detour(struct ptext *t, size_t n);
+static inline bool ptext_is_detour(int64_t at)
+{
+    return at >= INT64_MAX / 2;
+}
 /* Text position of a position of the file; -1: it was lost. */
 int64_t ptext_place(struct ptext *t, int64_t position);
 /* Does the log still have at text position `at` what it had when the text was begun? */
 bool ptext_is_sure(const struct ptext *t, int64_t at);
-
-/* From now on the place is in text t. */
-void place_lead(struct text_place *p, struct ptext *t);
-void place_done(struct text_place *p);
 
 /* ---- asking (text_ask.c) ---- */
 struct text_wait {

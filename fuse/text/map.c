@@ -65,6 +65,25 @@ size_t map_find(const struct text_map *m, int64_t at)
     return low;
 }
 
+size_t map_find_offset(const struct text_map *m, int64_t offset)
+{
+    size_t low = 0, high = m->n;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        if (m->marks[mid].offset <= offset)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+int64_t map_at(const struct text_map *m, int64_t offset)
+{
+    const struct map_mark *mark = &m->marks[map_find_offset(m, offset)];
+    return offset == m->front.offset ? m->front.at : offset == mark->offset ? mark->at : -1;
+}
+
 const struct map_mark *map_next(const struct text_map *m, size_t i)
 {
     return i + 1 < m->n ? &m->marks[i + 1] : &m->front;

@@ -35,6 +35,10 @@ void map_done(struct text_map *m);
 void map_grow(struct text_map *m, int64_t offset, int64_t text_bytes, int64_t stored_bytes);
 /* The index of the mark at or before position `at`, which is below the front. */
 size_t map_find(const struct text_map *m, int64_t at);
+/* The index of the last mark at or before record `offset`. */
+size_t map_find_offset(const struct text_map *m, int64_t offset);
+/* Where the records from `offset` on begin, if that is the place of a mark or the front; -1: it is not known. */
+int64_t map_at(const struct text_map *m, int64_t offset);
 /* The one after mark i: the front, where there is no other. */
 const struct map_mark *map_next(const struct text_map *m, size_t i);
 /* Records from `offset` on are no more: the front goes back to the last mark before. */

@@ -29,6 +29,7 @@ static void render_plain(struct bytebuf *out, struct kstr value)
 struct text_sink {
     const struct text_form *form;
     struct bytebuf *out;
+    struct line_index *notes; /* NULL: none are made */
     int64_t bytes;
 };
 
@@ -57,10 +58,14 @@ static int render_formed_batch(struct record_iter *it, int64_t from, int64_t lim
     while ((rc = record_iter_next(it, &r)) == 1) {
         if (r.offset < from || r.offset >= limit || r.timestamp < f->time_from || r.timestamp >= f->time_to)
             continue;
-        if (sink->out != NULL)
-            line_render(f->form, f->partition, &r, sink->out);
-        else
+        if (sink->out == NULL) {
             sink->bytes += (int64_t)line_size(f->form, f->partition, &r);
+            continue;
+        }
+        size_t before = sink->out->n;
+        line_render(f->form, f->partition, &r, sink->out);
+        if (sink->notes != NULL)
+            line_index_add(sink->notes, r.offset, sink->out->n - before);
     }
     return rc;
 }
@@ -69,7 +74,7 @@ static int render_batch(struct record_iter *it, struct slice batch, int64_t from
 {
     if (record_iter_start(it, batch, TEXT_BATCH_MAX) != 0)
         return -EBADMSG;
-    if (sink->out != NULL && form_is_plain(sink->form))
+    if (sink->out != NULL && sink->notes == NULL && form_is_plain(sink->form))
         return render_plain_batch(it, from, limit, sink->out);
     return render_formed_batch(it, from, limit, sink);
 }
@@ -88,10 +93,15 @@ static int render_batches(struct record_iter *it, struct slice in, int64_t from,
         if (h.base_offset >= limit)
             return 0;
         size_t before = sink->out != NULL ? sink->out->n : 0, size = (size_t)batch_size(&h);
-        int64_t bytes = sink->bytes;
+        int64_t bytes = sink->bytes, noted = sink->notes != NULL ? sink->notes->next : 0;
+        size_t noted_bytes = sink->notes != NULL ? sink->notes->b.n : 0;
         if (!batch_is_control(&h) && (rc = render_batch(it, slice_of(in.p, size), from, limit, sink)) != 0) {
             if (sink->out != NULL)
                 sink->out->n = before;
+            if (sink->notes != NULL) {
+                sink->notes->b.n = noted_bytes;
+                sink->notes->next = noted;
+            }
             sink->bytes = bytes;
             return rc;
         }
@@ -104,14 +114,21 @@ static int render_batches(struct record_iter *it, struct slice in, int64_t from,
 int text_render(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
                 struct bytebuf *out, int64_t *next)
 {
-    struct text_sink sink = { form, out, 0 };
+    struct text_sink sink = { .form = form, .out = out };
+    return render_batches(it, in, from, limit, &sink, next);
+}
+
+int text_render_noted(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
+                      struct bytebuf *out, struct line_index *notes, int64_t *next)
+{
+    struct text_sink sink = { .form = form, .out = out, .notes = notes };
     return render_batches(it, in, from, limit, &sink, next);
 }
 
 int text_measure(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
                  int64_t *ret_bytes, int64_t *next)
 {
-    struct text_sink sink = { form, NULL, *ret_bytes };
+    struct text_sink sink = { .form = form, .bytes = *ret_bytes };
     int rc = render_batches(it, in, from, limit, &sink, next);
     *ret_bytes = sink.bytes;
     return rc;
@@ -174,7 +191,22 @@ void chunk_unref(struct chunk *k)
     if (atomic_fetch_sub(&k->refs, 1) > 1)
         return;
     bytebuf_done(&k->text);
+    line_index_done(&k->lines);
     free(k);
+}
+
+struct chunk *chunk_copy(int64_t start, const uint8_t *p, size_t n)
+{
+    struct chunk *k = xcalloc(1, sizeof *k);
+    k->start = start;
+    bytebuf_add(&k->text, p, n);
+    atomic_init(&k->refs, 1);
+    return k;
+}
+
+static size_t chunk_memory(const struct chunk *k)
+{
+    return k->text.cap + k->lines.b.cap;
 }
 
 /* Out of its list and of the cache. */
@@ -184,8 +216,8 @@ static void chunk_drop(struct text_cache *c, struct chunk *k)
         k->list->hint = NULL;
     TAILQ_REMOVE(&k->list->chunks, k, link);
     TAILQ_REMOVE(&c->used, k, used);
-    KCHECK(c->bytes >= k->text.cap);
-    c->bytes -= k->text.cap;
+    KCHECK(c->bytes >= chunk_memory(k));
+    c->bytes -= chunk_memory(k);
     chunk_unref(k);
 }
 
@@ -252,6 +284,7 @@ static struct chunk *chunk_new(struct text_cache *c, struct chunk_list *l, int64
     struct chunk *k = xcalloc(1, sizeof *k), *before = chunk_at_or_before(l, start);
     k->start = start;
     k->first_offset = k->next_offset = offset;
+    line_index_begin(&k->lines, offset);
     k->list = l;
     atomic_init(&k->refs, 1);
     if (before != NULL)
@@ -307,13 +340,13 @@ static void drop_between(struct text_cache *c, struct chunk_list *l, int64_t sta
     }
 }
 
-void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next,
-               struct bytebuf *text)
+void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next, struct bytebuf *text,
+               struct line_index *lines)
 {
     KCHECK(text->n > 0);
     drop_between(c, l, start, start + (int64_t)text->n);
     struct chunk *k = chunk_for(c, l, start, offset);
-    size_t cap = k->text.cap;
+    size_t before = chunk_memory(k);
     k->next_offset = next;
     if (k->text.n == 0) {
         k->text = *text;
@@ -322,7 +355,9 @@ void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_
         bytebuf_add(&k->text, text->p, text->n);
         bytebuf_done(text);
     }
-    c->bytes += k->text.cap - cap;
+    if (lines != NULL)
+        line_index_join(&k->lines, lines);
+    c->bytes += chunk_memory(k) - before;
     cache_shrink(c, k);
 }
 

@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "fuse/text/line_index.h"
 #include "lib/base/buf.h"
 #include "lib/record/iter.h"
 #include "lib/view/view.h"
@@ -43,6 +44,9 @@ struct text_form {
  * -EBADMSG at a damaged batch: what came before it is in `out`, and *next stands at it. */
 int text_render(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
                 struct bytebuf *out, int64_t *next);
+/* The same, and notes where each record's line is; records before `from` must have been noted, or none. */
+int text_render_noted(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
+                      struct bytebuf *out, struct line_index *notes, int64_t *next);
 /* The same without the text: its bytes are added to *ret_bytes. */
 int text_measure(struct record_iter *it, const struct text_form *form, struct slice in, int64_t from, int64_t limit,
                  int64_t *ret_bytes, int64_t *next);
@@ -60,6 +64,7 @@ struct chunk {
     int64_t hole_end;                  /* what follows its records is at this position; 0: at its end */
     int64_t first_offset, next_offset; /* the records in it: [first, next) */
     struct bytebuf text; /* not changed while it has other references than its list's */
+    struct line_index lines; /* of printed text; else empty */
     atomic_int refs;
     struct chunk_list *list;
     bool passed;             /* see chunk_pass */
@@ -100,10 +105,12 @@ struct chunk *chunk_before(struct chunk_list *l, int64_t at);
  * there already are not kept twice. */
 int chunk_add(struct text_cache *c, struct chunk_list *l, const struct text_form *form, int64_t start, int64_t offset,
               int64_t limit, struct slice in, int64_t *next);
-/* Keeps text that was rendered from the records in [offset, next); takes the bytes over. What is there of it
- * already is replaced. */
-void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next,
-               struct bytebuf *text);
+/* Keeps text that was rendered from the records in [offset, next), and where its lines are (NULL: not noted); takes both over. What
+ * is there of it already is replaced. */
+void chunk_put(struct text_cache *c, struct chunk_list *l, int64_t start, int64_t offset, int64_t next, struct bytebuf *text,
+               struct line_index *lines);
+/* One that belongs to no list, with the caller's reference: a copy of n bytes that stand at `start`. */
+struct chunk *chunk_copy(int64_t start, const uint8_t *p, size_t n);
 /* What follows the chunk that ends at `at` is at `to`. False: there is no such chunk. */
 bool chunk_set_hole(struct chunk_list *l, int64_t at, int64_t to);
 /* Where reading goes on from `at`: there, or behind a hole. */

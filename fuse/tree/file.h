@@ -41,7 +41,6 @@ struct handle {
     struct text_place place; /* where it goes on reading; streams have one too */
     bool holds;              /* it keeps the text's base */
     int64_t next_off;        /* the position of a sequential reader that is at place.at */
-    bool mid_line;           /* what it has read up to there ends within a line */
     int64_t run;             /* bytes it has read one after the other */
     int64_t lost_from, lost_to; /* positions whose jumps were forgotten */
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-# The rules of heads, lost tails, damage and topics made anew hold in views as in the plain file: who has a view open
-# goes on with what is left, a size never shrinks, other bytes never appear; who opens it sees what is there now, after a compaction, too. And follow/
+# The rules of heads, lost tails, compaction, damage and topics made anew hold in views as in the plain file: who has a view open
+# goes on with what is left, a size never shrinks, other bytes never appear; who opens it sees what is there now. And follow/
 # waits in every form.
 requires kcat jq
 klogd_start --override log.cleaner.backoff.ms=50 --override flush.policy=async
@@ -131,14 +131,65 @@ eq "the size of it" "$(stat -c %s got)" "$(stat -c %s "$M/hurt/json/p0")"
 eq "a range behind it" 10 "$(wc -l <"$M/hurt/-10/p0")"
 eq "in json, too" 10 "$(wc -l <"$M/hurt/json/-10/p0")"
 
-# ---- compaction ----
+# ---- compaction under readers: what they get goes on with the same bytes, or behind the end of a line ----
 seq 1 20000 | awk '{ printf "k%d:%0200d\n", $1 % 500, $1 }' | produce -K: -t old -p 0
-eq "before" 20000 "$(wc -l <"$M/old/json/p0")"
+for form in json tsv @2000-01-01:2099-01-01; do
+    cat "$M/old/$form/p0" >"old.$form"
+    eq "before, $form" 20000 "$(wc -l <"old.$form")"
+done
+mount_stop # what was printed is in nobody's memory
+mount_start
+cat >reader.py <<'X'
+import os, sys, time
+path, size, want, sized, ready = sys.argv[1], int(sys.argv[2]), open(sys.argv[3], "rb").read(), sys.argv[4] == "1", sys.argv[5]
+f = os.open(path, os.O_RDONLY)
+if sized:
+    assert os.fstat(f).st_size == len(want)
+out = os.read(f, size)
+assert out and out == want[:len(out)]
+begun = len(out)
+open(ready, "w").close()
+while not os.path.exists("go2"):
+    time.sleep(0.02)
+while b := os.read(f, 131072):
+    out += b
+assert not sized or os.fstat(f).st_size >= len(want), "the size shrank"
+lines, all_lines = out.split(b"\n"), want.split(b"\n")
+assert lines.pop() == b"" and all_lines.pop() == b""
+place = {l: i for i, l in enumerate(all_lines)}
+n = [place[l] for l in lines] # each is a line of before
+assert n == sorted(set(n)), "twice or out of order"
+assert n[-500:] == list(range(19500, 20000)), n[-3:]
+whole = want[:begun].count(b"\n") + 1 # what was begun is read to its end
+assert n[:whole] == list(range(whole))
+for at in range(0, len(want), 99991): # other positions: what was there, or EIO
+    try:
+        b = os.pread(f, 1000, at)
+    except OSError as e:
+        assert e.errno == 5
+    else:
+        assert b == want[at:at + len(b)] or b == out[at:at + len(b)], at
+X
+readers=
+i=0
+for form in json tsv @2000-01-01:2099-01-01; do
+    for how in "131072 0" "100 1" "131072 1" "1500000 1"; do
+        i=$((i + 1))
+        "$PY" reader.py "$M/old/$form/p0" ${how% *} "old.$form" ${how#* } "ready.$i" >"reader.$i" 2>&1 & readers="$readers $!"
+        wait_for 20 "a reader in the middle" test -e "ready.$i" -o ! -d "/proc/$!"
+    done
+done
 status 0 klog config set topic old cleanup.policy=compact segment.ms=1 min.cleanable.dirty.ratio=0
 cleaned() { grep -q "old-0: cleaned up to offset 20000:" "$KLOGD_LOG"; }
 wait_for 30 "the log is clean" cleaned
 eq "who opens it now" 500 "$(wc -l <"$M/old/json/p0")"
 eq "and its size" "$(wc -c <"$M/old/json/p0")" "$(cat "$M/old/json/p0" | wc -c)"
+touch go2
+i=0
+for r in $readers; do
+    i=$((i + 1))
+    wait "$r" || fail "reader $i: $(cat "reader.$i")"
+done
 
 # ---- a lost tail ----
 topic lost 1

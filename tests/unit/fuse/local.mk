@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += %D%/text/test_line_index
+%C%_text_test_line_index_SOURCES = %D%/text/test_line_index.c
+%C%_text_test_line_index_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_text_test_line_index_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/text/test_lines
 %C%_text_test_lines_SOURCES = %D%/text/test_lines.c
 %C%_text_test_lines_CPPFLAGS = $(UNIT_CPPFLAGS)

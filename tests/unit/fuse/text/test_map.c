@@ -24,6 +24,14 @@ static void a_position_is_found_by_the_mark_before_it(void **state)
     assert_int_equal(map_find(&m, MAP_STEP_BYTES + 1000), 1);
     assert_int_equal(map_next(&m, 0)->offset, 120);
     assert_int_equal(map_next(&m, 1)->offset, 140);
+    assert_int_equal(map_find_offset(&m, 119), 0);
+    assert_int_equal(map_find_offset(&m, 120), 1);
+    assert_int_equal(map_find_offset(&m, 1000), 1);
+    assert_int_equal(map_at(&m, 100), 0);
+    assert_int_equal(map_at(&m, 119), -1); /* between marks */
+    assert_int_equal(map_at(&m, 120), MAP_STEP_BYTES + 1000);
+    assert_int_equal(map_at(&m, 140), m.front.at);
+    assert_int_equal(map_at(&m, 141), -1);
     map_done(&m);
 }
 

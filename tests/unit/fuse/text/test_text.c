@@ -300,7 +300,7 @@ static void put_text(struct fixture *x, int64_t start, int64_t offset, int64_t n
 {
     struct bytebuf b = { 0 };
     bytebuf_adds(&b, text);
-    chunk_put(&x->cache, &x->list, start, offset, next, &b);
+    chunk_put(&x->cache, &x->list, start, offset, next, &b, NULL);
     assert_null(b.p);
 }
 
