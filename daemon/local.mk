@@ -115,6 +115,7 @@ EXTRA_DIST += %D%/meta/README.md
 %C%_libklogd_a_SOURCES += %D%/meta/zookeeper_handle.c %D%/meta/zookeeper_handle.h
 %C%_libklogd_a_SOURCES += %D%/meta/zookeeper_target.c
 %C%_libklogd_a_SOURCES += %D%/meta/register_watches.c %D%/meta/register_watches.h
+%C%_libklogd_a_SOURCES += %D%/meta/register_batch.c %D%/meta/register_batch.h
 %C%_libklogd_a_SOURCES += %D%/meta/registers_wait.c
 %C%_libklogd_a_SOURCES += %D%/meta/register_json.c %D%/meta/register_json.h
 %C%_libklogd_a_SOURCES += %D%/meta/register_ops.c

@@ -24,6 +24,7 @@ struct cluster *cluster_new(const struct cluster_deps *deps)
     lock_init(&c->image_mu, LOCK_RANK_IMAGE, "image of the cluster");
     TAILQ_INIT(&c->brokers.changes);
     c->ids = producer_ids_new(c);
+    register_batch_init(&c->lead.batch, deps->registers, deps->loop);
     cluster_enlist_init(c);
     latch_init(&c->started, deps->world->exec);
     return c;
@@ -63,6 +64,34 @@ static const char *below(const char *path, const char *top)
     return strncmp(path, top, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
+static void list_topics(struct cluster *c);
+
+static bool has_slot(struct cluster *c, const char *name)
+{
+    struct topic_slot *s;
+
+    HASH_FIND_STR(c->slots, name, s);
+    return s != NULL;
+}
+
+static int compare_names(const void *key, const void *elem)
+{
+    return strcmp(key, *(const char *const *)elem);
+}
+
+/* Sorted names: topics that are not known are read, and those that are gone. */
+static void follow_names(struct cluster *c, const char *const *names, int n)
+{
+    struct topic_slot *s, *next;
+
+    HASH_ITER (hh, c->slots, s, next)
+        if (s->hosted && (n == 0 || bsearch(s->name, names, (size_t)n, sizeof *names, compare_names) == NULL))
+            slot_mark_dirty(s, TOPIC_SHAPE);
+    for (int i = 0; i < n; i++)
+        if (!has_slot(c, names[i]))
+            slot_mark_dirty(slot_get(c, names[i]), TOPIC_ALL);
+}
+
 static void names_came(void *arg, int rc, const char *const *names, int n)
 {
     struct cluster *c = arg;
@@ -70,23 +99,32 @@ static void names_came(void *arg, int rc, const char *const *names, int n)
     c->listing = false;
     if (rc < 0 && rc != -EREMOTEIO) /* that is followed by another call of the watch */
         log_error("registers: cannot list the topics: %s", strerror(-rc));
-    for (int i = 0; i < n && rc == 0 && !c->stopping; i++)
-        slot_mark_dirty(slot_get(c, names[i]), TOPIC_ALL);
+    if (rc == 0 && !c->stopping)
+        follow_names(c, names, n);
+    if (c->list_again && !c->stopping)
+        list_topics(c);
     cluster_note_idle(c, -1);
 }
 
-/* Anything may have changed: topics that are known are read again, those that are not are looked for. */
+/* Which topics there are may be other ones than are known. */
+static void list_topics(struct cluster *c)
+{
+    c->list_again = c->listing;
+    if (c->listing)
+        return;
+    c->listing = true;
+    cluster_note_idle(c, +1);
+    registers_children(c->deps.registers, "/brokers/topics", names_came, c);
+}
+
+/* Anything may have changed. */
 static void all_changed(struct cluster *c)
 {
     struct topic_slot *s, *next;
 
     HASH_ITER (hh, c->slots, s, next)
         slot_mark_dirty(s, TOPIC_ALL);
-    if (c->listing)
-        return;
-    c->listing = true;
-    cluster_note_idle(c, +1);
-    registers_children(c->deps.registers, "/brokers/topics", names_came, c);
+    list_topics(c);
 }
 
 /* rest: of a path below a topic's register. The register of one partition, and nothing else, changes often. */
@@ -96,7 +134,9 @@ static void part_changed(struct topic_slot *s, const char *rest)
     char *end;
     long id = number == NULL ? -1 : strtol(number, &end, 10);
 
-    if (id < 0 || id >= CLUSTER_PARTITIONS_MAX) {
+    if (number != NULL && number[0] == '\0') { /* each that came is told of by itself */
+        slot_mark_dirty(s, TOPIC_SHAPE);
+    } else if (id < 0 || id >= CLUSTER_PARTITIONS_MAX) {
         slot_mark_dirty(s, TOPIC_SHAPE | TOPIC_PARTITIONS);
     } else if (strcmp(end, "/state") == 0) {
         slot_mark_partition(s, (int32_t)id);
@@ -127,6 +167,10 @@ static void topic_changed(void *arg, const char *path)
         all_changed(c);
         return;
     }
+    if (rest[0] == '\0') {
+        list_topics(c);
+        return;
+    }
     struct topic_slot *s = slot_named(c, rest, &rest);
     part_changed(s, rest);
 }
@@ -138,6 +182,8 @@ static void topic_config_changed(void *arg, const char *path)
     struct topic_slot *s, *next;
 
     if (c->stopping)
+        return;
+    if (rest != NULL && rest[0] == '\0') /* they come and go with their topics */
         return;
     if (rest != NULL)
         slot_mark_dirty(slot_named(c, rest, &rest), TOPIC_CONFIG);

@@ -14,6 +14,7 @@
 
 #include "daemon/config/ranks.h"
 #include "daemon/meta/cluster.h"
+#include "daemon/meta/register_batch.h"
 #include "daemon/meta/register_json.h"
 #include "daemon/meta/registers.h"
 #include "daemon/replica/state.h"
@@ -50,6 +51,8 @@ struct topic_wants {
 };
 void topic_wants_add(struct topic_wants *w, int32_t id); /* a partition */
 bool topic_wants_any(const struct topic_wants *w);
+/* Moves all to ret; but of single partitions, where nothing else is wanted, those of the `max` lowest numbers. */
+void topic_wants_take(struct topic_wants *w, int32_t max, struct topic_wants *ret);
 void topic_wants_done(struct topic_wants *w); /* then it wants nothing */
 
 struct topic_load {
@@ -157,6 +160,7 @@ struct leading {
     struct seat *seats;            /* uthash: partitions of which something is under way, or waited for */
     struct live_broker *live, *live_proven; /* of the image; the second as if all had kept everything */
     size_t n_live;
+    struct register_batch batch; /* seats' changes on their way */
     struct timer tick, drain;
     int64_t widen_ms;       /* when the replicas of the topic of positions are looked at next */
     int64_t balance_ms;     /* when preferred leaders are looked for next */
@@ -182,7 +186,8 @@ struct cluster {
     struct register_watch *watches[4];
     struct producer_ids *ids;
     bool starting; /* the first round: what changes is noted, and looked at after it */
-    bool listing;  /* the topics' names are on their way */
+    bool listing;  /* the topics' names are on their way, */
+    bool list_again; /* and are others by now, perhaps */
     bool stopping;
     int busy;    /* slots not IDLE, brokers.busy, notes being deleted */
     struct latch *idle; /* cluster_stop waits; opened when busy is 0 */
@@ -219,6 +224,8 @@ void lead_free(struct cluster *c);
 void lead_look(struct cluster *c, const struct cluster_topic *t, int32_t id);
 void lead_brokers_changed(struct cluster *c); /* those of the newest image, or this broker's epoch */
 void lead_tick(struct cluster *c);
+/* What a leader of it sees to at each tick, now: a new one leaves out at once who is dead. */
+void lead_see_to(struct cluster *c, const struct cluster_topic *t, int32_t id);
 void cluster_widen_offsets(struct cluster *c); /* cluster_widen.c */
 /* Who lives, as far as it matters for leaders of t: lead.n_live of them. */
 const struct live_broker *lead_live(struct cluster *c, const struct cluster_topic *t);

@@ -44,6 +44,7 @@ struct seat {
     bool settles;               /* the end of a reassignment */
     struct state_change change;
     struct register_ops_list ops;
+    struct register_request request; /* of these */
     UT_hash_handle hh;
 };
 
@@ -188,7 +189,8 @@ static bool seat_write_with(struct seat *s, const struct cluster_partition *p, s
     s->writing = true;
     s->proposer = proposer == NULL ? NULL : partition_ref(proposer);
     cluster_note_idle(c, +1);
-    registers_multi(c->deps.registers, s->ops.ops, s->ops.n, seat_written, s);
+    s->request = (struct register_request){ .ops = s->ops.ops, .n = s->ops.n, .cb = seat_written, .arg = s };
+    register_batch_add(&c->lead.batch, &s->request);
     return true;
 }
 
@@ -392,20 +394,25 @@ static bool may_propose(const struct cluster *c, const struct cluster_partition 
     return p->n_replicas > 1 && cluster_has_id(p->replicas, p->n_replicas, c->deps.id);
 }
 
+void lead_see_to(struct cluster *c, const struct cluster_topic *t, int32_t id)
+{
+    const struct cluster_partition *p = cluster_topic_partition(t, id);
+
+    if (c->deps.alone || c->stopping || c->starting || c->enlist.state != ENLIST_IN)
+        return;
+    if (may_propose(c, p))
+        propose(c, t, id, p);
+    if ((p->n_adding > 0 || p->n_removing > 0) && leads_here(c, p))
+        settle(c, t, id, p);
+}
+
 void lead_tick(struct cluster *c)
 {
-    if (c->deps.alone || c->stopping || c->enlist.state != ENLIST_IN)
+    if (c->deps.alone)
         return;
-    for (size_t i = 0; i < c->image->n_topics; i++) {
-        const struct cluster_topic *t = c->image->topics[i];
-        for (int32_t id = 0; id < t->n_partitions; id++) {
-            const struct cluster_partition *p = cluster_topic_partition(t, id);
-            if (may_propose(c, p))
-                propose(c, t, id, p);
-            if ((p->n_adding > 0 || p->n_removing > 0) && leads_here(c, p))
-                settle(c, t, id, p);
-        }
-    }
+    for (size_t i = 0; i < c->image->n_topics; i++)
+        for (int32_t id = 0; id < c->image->topics[i]->n_partitions; id++)
+            lead_see_to(c, c->image->topics[i], id);
 }
 
 /* ---- the end of a reassignment ---- */
@@ -568,6 +575,7 @@ void lead_free(struct cluster *c)
         free(s->key);
         free(s);
     }
+    register_batch_done(&c->lead.batch);
     free(c->lead.live);
     free(c->lead.live_proven);
 }

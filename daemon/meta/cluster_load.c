@@ -351,6 +351,30 @@ bool topic_wants_any(const struct topic_wants *w)
     return w->what != 0 || w->n_ids > 0;
 }
 
+/* Ascending, each once. */
+static void wants_settle(struct topic_wants *w)
+{
+    int32_t n = 0;
+
+    qsort(w->ids, (size_t)w->n_ids, sizeof *w->ids, compare_numbers);
+    for (int32_t i = 0; i < w->n_ids; i++)
+        if (i == 0 || w->ids[i] != w->ids[i - 1])
+            w->ids[n++] = w->ids[i];
+    w->n_ids = n;
+}
+
+void topic_wants_take(struct topic_wants *w, int32_t max, struct topic_wants *ret)
+{
+    *ret = *w;
+    memset(w, 0, sizeof *w);
+    if (ret->what != 0 || ret->n_ids <= max)
+        return;
+    wants_settle(ret);
+    for (int32_t i = max; i < ret->n_ids; i++)
+        topic_wants_add(w, ret->ids[i]);
+    ret->n_ids = MIN(ret->n_ids, max);
+}
+
 void topic_wants_done(struct topic_wants *w)
 {
     free(w->ids);

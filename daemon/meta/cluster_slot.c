@@ -19,7 +19,10 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-enum { STRIPE_MIN = 8 }; /* fewer partitions are not worth a job of their own */
+enum {
+    STRIPE_MIN = 8,  /* fewer partitions are not worth a job of their own */
+    ROUND_MAX = 256, /* states of partitions that one round reads: those that are known are shown before the next are read */
+};
 
 #define B(state) (1u << (SLOT_##state))
 static const uint8_t slot_next[SLOT_STATES] = {
@@ -339,8 +342,10 @@ static void look_at_touched(struct topic_slot *s)
 {
     const struct cluster_topic *t = cluster_image_topic(s->cluster->image, kstr_of(s->name));
 
-    for (int32_t i = 0; i < s->load.n_read; i++)
+    for (int32_t i = 0; i < s->load.n_read; i++) {
         lead_look(s->cluster, t, s->load.read[i]);
+        lead_see_to(s->cluster, t, s->load.read[i]);
+    }
 }
 
 static void round_end(struct topic_slot *s)
@@ -507,8 +512,7 @@ static void load_done(struct job *j)
 
 static void load_begin(struct topic_slot *s)
 {
-    s->wants = s->dirty;
-    s->dirty = (struct topic_wants){ 0 };
+    topic_wants_take(&s->dirty, ROUND_MAX, &s->wants);
     s->image = cluster_image_get(s->cluster);
     s->changing = !TAILQ_EMPTY(&s->changes) && change_is_begun(TAILQ_FIRST(&s->changes));
     slot_move(s, SLOT_LOADING);

@@ -320,6 +320,14 @@ static void node_arm_anew(struct register_watches *ws, const char *path)
     arm_node(ws, nd);
 }
 
+/* Each that came is told of when it has been found, each that went by its own watch. */
+static void tell_of_children(struct register_watches *ws, const char *path)
+{
+    CLEANUP(freep) char *all = xasprintf("%s/", path);
+
+    tell(ws, strcmp(path, "/") == 0 ? path : all);
+}
+
 void register_watches_on_event(struct register_watches *ws, enum register_watch_event ev, const char *path)
 {
     bool is_top;
@@ -342,7 +350,8 @@ void register_watches_on_event(struct register_watches *ws, enum register_watch_
         break;
     case WATCH_CHILD:
         arm_children(ws, path, false);
-        break;
+        tell_of_children(ws, path);
+        return;
     }
     tell(ws, path);
 }

@@ -61,7 +61,8 @@ void registers_get(struct registers *r, const char *path,
 void registers_children(struct registers *r, const char *path,
                         void (*cb)(void *arg, int rc, const char *const *names, int n), void *arg);
 /* cb whenever path or something below it is created, changed or deleted, until unwatched, over suspensions and new sessions.
- * It is given the path of that register, or of one above it: then anything below may have changed. It carries no value: read
+ * It is given the path of that register, or of one above it: then anything below may have changed. "PATH/" says only that
+ * the list of PATH's children is another one; what is below those that came is told of by itself, then or soon. It carries no value: read
  * the register, then act on what was read. Several changes may be one call, a call may come for none, and after a suspension
  * or a new session comes one for the watch's own path. On the loop; calls made after it wait until nothing can be missed. */
 struct register_watch;

@@ -19,6 +19,11 @@ UNIT_TESTS += %D%/test_register_watches
 %C%_test_register_watches_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_register_watches_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/test_register_batch
+%C%_test_register_batch_SOURCES = %D%/test_register_batch.c
+%C%_test_register_batch_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_register_batch_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
 # A real ZooKeeper, where there is one.
 UNIT_TESTS += %D%/test_zookeeper
 %C%_test_zookeeper_SOURCES = %D%/test_zookeeper.c %D%/registers_conformance.c %D%/registers_conformance.h \

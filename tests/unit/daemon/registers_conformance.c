@@ -219,8 +219,12 @@ bool was_told(struct seen *n, const char *path)
 {
     bool ret = false;
     char *save;
-    for (char *p = strtok_r(n->paths, " ", &save); p != NULL; p = strtok_r(NULL, " ", &save))
+    for (char *p = strtok_r(n->paths, " ", &save); p != NULL; p = strtok_r(NULL, " ", &save)) {
+        size_t len = strlen(p);
+        if (len > 1 && p[len - 1] == '/')
+            p[len - 1] = '\0'; /* children of it came or went */
         ret |= register_path_is_under(path, p);
+    }
     n->paths[0] = '\0';
     return ret;
 }

@@ -97,11 +97,22 @@ static void read_below(struct scene *s, const char *path)
             put(&s->out, (struct message){ .what = READ, .node = i });
 }
 
+/* Which there are, as a list of them would say. */
+static void read_children(struct scene *s, const char *path)
+{
+    for (int i = 0; i < N; i++)
+        if (strncmp(paths[i], path, strlen(path)) == 0 && strchr(paths[i] + strlen(path), '/') == NULL && is_watched(i))
+            put(&s->out, (struct message){ .what = READ, .node = i });
+}
+
 static void told(void *arg, const char *path)
 {
     struct scene *s = arg;
     s->n_told++;
-    read_below(s, path);
+    if (path[strlen(path) - 1] == '/')
+        read_children(s, path);
+    else
+        read_below(s, path);
 }
 
 static void swept(void *arg)
