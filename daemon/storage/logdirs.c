@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,15 +163,16 @@ static int open_all(struct logdirs *ld, char *const *paths, char *err, size_t er
     return rc;
 }
 
-/* The limit of the process is shared: segments at rest may take a third of it, some are kept for what the store opens
- * only for a moment (klogd's main), and connections get what is left (connections_possible). */
+/* The limit of the process is shared: segments at rest may take a third of it, with those that wait for a flush half of it, some are
+ * kept for what the store opens only for a moment (klogd's main), and connections get what is left (connections_possible). */
 static void limit_files(struct logdirs *ld)
 {
     const struct machine *m = ld->world->machine;
     int64_t fd_limit = m->fd_limit(m);
-    ld->segment_files = (int)MIN((int64_t)SEGMENT_FILES_MAX, fd_limit / 3);
+    int at_rest = (int)MIN((int64_t)SEGMENT_FILES_MAX, fd_limit / 3);
+    ld->segment_files = (int)MIN(fd_limit / 2, (int64_t)INT_MAX);
     for (int i = 0; i < ld->n; i++)
-        datadir_set_file_limit(ld->dirs[i], MAX(1, ld->segment_files / ld->n));
+        datadir_set_file_limit(ld->dirs[i], MAX(1, at_rest / ld->n), MAX(1, ld->segment_files / ld->n));
 }
 
 static void logdirs_free(struct logdirs *ld)

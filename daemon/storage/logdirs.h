@@ -35,7 +35,7 @@ int logdirs_count(const struct logdirs *ld);
 struct datadir *logdirs_at(const struct logdirs *ld, int dir);
 /* Whose they are: the same in each. */
 const struct datadir_identity *logdirs_identity(const struct logdirs *ld);
-/* Descriptors that segments at rest may take, in all of them. */
+/* Descriptors that segments may take, in all of them: at rest, or until they are flushed. */
 int logdirs_segment_files(const struct logdirs *ld);
 /* Each was stopped clean the last time. */
 bool logdirs_were_clean(const struct logdirs *ld);

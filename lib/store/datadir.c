@@ -334,9 +334,9 @@ struct filecache *datadir_files(struct datadir *dd)
     return dd->files;
 }
 
-void datadir_set_file_limit(struct datadir *dd, int limit)
+void datadir_set_file_limit(struct datadir *dd, int limit, int most)
 {
-    filecache_set_limit(dd->files, limit);
+    filecache_set_limit(dd->files, limit, most);
 }
 
 void datadir_fail(struct datadir *dd, int eno, const char *what)

@@ -30,8 +30,9 @@ int datadir_open(const char *path, const struct world *w, struct datadir_identit
 void datadir_close(struct datadir *dd, bool clean);
 
 /* Descriptors that stay open at rest over all its logs. At first 1000, at most a third of RLIMIT_NOFILE; a
- * broker with several directories divides that among them. */
-void datadir_set_file_limit(struct datadir *dd, int limit);
+ * broker with several directories divides that among them. most: with so many open no segment is begun (-EMFILE) until a flush has
+ * been; without a limit at first. */
+void datadir_set_file_limit(struct datadir *dd, int limit, int most);
 
 const char *datadir_path(const struct datadir *dd);
 int datadir_fd(const struct datadir *dd);

@@ -407,7 +407,8 @@ static bool admit(struct plog *l, const struct batch_header *h, int32_t leader_e
     return false;
 }
 
-/* S2: either all of it is behind the last one, or nothing of it. */
+/* S2: either all of it is behind the last one, or nothing of it. S8: the file stays pinned for who then takes the batches in, which makes
+ * it dirty: closed before that, it would not tell of a failed write. */
 int plog_write_batches(struct plog *l, struct segment *s, const uint8_t *batch, size_t n, int64_t writeback_bytes)
 {
     int rc = segfile_pin(s->log, false);
@@ -425,7 +426,8 @@ int plog_write_batches(struct plog *l, struct segment *s, const uint8_t *batch, 
         l->io->sync_file_range(l->io, fd, l->written_back, end - l->written_back, SYNC_FILE_RANGE_WRITE);
         l->written_back = end;
     }
-    segfile_unpin(s->log);
+    if (rc < 0)
+        segfile_unpin(s->log);
     return rc;
 }
 
@@ -498,6 +500,7 @@ static void append_admitted(struct plog *l, uint8_t *batch, size_t n, const stru
     lock_take(&l->mu);
     plog_take_in(l, &h, how->text_bytes, how->now_ms);
     lock_release(&l->mu);
+    segfile_unpin(s->log);
     ret->base_offset = h.base_offset;
     ret->last_offset = batch_last_offset(&h);
 }

@@ -145,6 +145,7 @@ static void take_in_run(struct plog *l, const struct copy *c, const struct run *
         plog_take_in(l, &c->v[i].h, c->v[i].text_bytes, now_ms);
     }
     lock_release(&l->mu);
+    segfile_unpin(s->log);
 }
 
 static int append_run(struct plog *l, const struct copy *c, const struct run *r, int64_t now_ms,

@@ -127,7 +127,7 @@ struct filling plog_filling(const struct plog *l); /* of the active segment; und
 /* Does the batch, which gets that base offset, go into a new segment? Under mu. */
 bool plog_roll_is_due(const struct plog *l, const struct filling *f, const struct batch_header *h,
                       int64_t base_offset, int64_t now_ms);
-/* To the end of the active segment's file. 0 or -errno. Under append_mu. */
+/* To the end of the active segment's file. 0, and the file is pinned until who calls has taken the batches in; or -errno. Under append_mu. */
 int plog_write_batches(struct plog *l, struct segment *s, const uint8_t *batch, size_t n, int64_t writeback_bytes);
 /* A batch is in the file: now it is in the log. Under mu. */
 void plog_take_in(struct plog *l, const struct batch_header *h, int64_t text_bytes, int64_t now_ms);

@@ -5,12 +5,14 @@
  * A file is in one of three places: pinned (or dirty), and then its descriptor stays; idle, in the list, and then it
  * may be closed at any time; closed. settle_locked() alone decides which when the last pin goes. A file that was
  * unlinked is closed as soon as nobody has it pinned, and one that is dirty never is before it was flushed (S8).
- * The count of open files may pass the limit only by files that are pinned or dirty.
+ * The count of open files may pass the limit only by files that are pinned or dirty; and these stop at `most`, from which on no file
+ * is made: what a flush needs a descriptor for is left one, and it alone makes dirty files clean.
  */
 #include "lib/store/segfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,7 @@ struct filecache {
     struct segfile_list idle; /* guarded by mu: open, unpinned, clean; least recently used first */
     int open_files;           /* guarded by mu */
     int limit;                /* guarded by mu */
+    int most;                 /* guarded by mu */
     int files;                /* guarded by mu: segfiles alive */
 };
 
@@ -56,6 +59,7 @@ struct filecache *filecache_new(const struct store_io *io, int dirfd, int limit)
     c->io = io;
     c->dirfd = dirfd;
     c->limit = limit;
+    c->most = INT_MAX;
     lock_init(&c->mu, LOCK_RANK_FILES, "files of a directory");
     TAILQ_INIT(&c->idle);
     return c;
@@ -108,10 +112,18 @@ static void close_locked(struct filecache *c, struct segfile *f)
     f->stale = false;
 }
 
+/* S8: of a dirty file the error of a write-back would go with the descriptor. */
+static void close_first_locked(struct filecache *c)
+{
+    struct segfile *f = TAILQ_FIRST(&c->idle);
+    KINVARIANT("S8", !f->dirty);
+    close_locked(c, f);
+}
+
 static void evict_locked(struct filecache *c, int room)
 {
     while (c->open_files + room > c->limit && !TAILQ_EMPTY(&c->idle))
-        close_locked(c, TAILQ_FIRST(&c->idle));
+        close_first_locked(c);
 }
 
 /* Puts a file that nobody uses where it can be evicted from. */
@@ -128,11 +140,12 @@ static void settle_locked(struct filecache *c, struct segfile *f)
     evict_locked(c, 0);
 }
 
-void filecache_set_limit(struct filecache *c, int limit)
+void filecache_set_limit(struct filecache *c, int limit, int most)
 {
-    KCHECK(limit > 0);
+    KCHECK(limit > 0 && most >= limit);
     lock_take(&c->mu);
     c->limit = limit;
+    c->most = most;
     evict_locked(c, 0);
     lock_release(&c->mu);
 }
@@ -181,12 +194,26 @@ const struct store_io *segfile_io(const struct segfile *f)
     return f->cache->io;
 }
 
+/* False: there is none. */
+static bool close_an_idle_one(struct filecache *c)
+{
+    lock_take(&c->mu);
+    bool any = !TAILQ_EMPTY(&c->idle);
+    if (any)
+        close_first_locked(c);
+    lock_release(&c->mu);
+    return any;
+}
+
 /* Opening may sleep on the disk, so it happens outside the mutex; two may race, the second then keeps the
  * first's. */
 static int open_and_pin(struct segfile *f, bool create)
 {
     struct filecache *c = f->cache;
-    int fd = c->io->openat(c->io, c->dirfd, f->path, create ? O_RDWR | O_CREAT : O_RDWR, FILE_MODE);
+    int flags = create ? O_RDWR | O_CREAT : O_RDWR;
+    int fd = c->io->openat(c->io, c->dirfd, f->path, flags, FILE_MODE);
+    while ((fd == -EMFILE || fd == -ENFILE) && close_an_idle_one(c))
+        fd = c->io->openat(c->io, c->dirfd, f->path, flags, FILE_MODE);
 
     if (fd < 0)
         return fd;
@@ -225,8 +252,9 @@ int segfile_pin(struct segfile *f, bool create)
     }
     bool gone = f->gone;
     evict_locked(c, 1);
+    bool too_many = create && c->open_files >= c->most;
     lock_release(&c->mu);
-    return gone ? -ENOENT : open_and_pin(f, create);
+    return gone ? -ENOENT : too_many ? -EMFILE : open_and_pin(f, create);
 }
 
 void segfile_unpin(struct segfile *f)
@@ -251,6 +279,7 @@ void segfile_set_dirty(struct segfile *f, bool dirty)
     struct filecache *c = f->cache;
 
     lock_take(&c->mu);
+    KCHECK(!dirty || f->pins > 0);
     f->dirty = dirty;
     settle_locked(c, f);
     lock_release(&c->mu);

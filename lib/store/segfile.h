@@ -23,7 +23,9 @@ struct segfile;
 /* Paths are relative to dirfd, which the caller keeps open. limit: descriptors kept open at rest. */
 struct filecache *filecache_new(const struct store_io *io, int dirfd, int limit);
 void filecache_free(struct filecache *c); /* every file must be gone */
-void filecache_set_limit(struct filecache *c, int limit);
+/* limit: of files that nobody uses, more than that many are closed. most (INT_MAX at first): none is made, -EMFILE, while so many are in
+ * use, or wait for a flush, which needs descriptors itself. */
+void filecache_set_limit(struct filecache *c, int limit, int most);
 int filecache_open_files(struct filecache *c); /* descriptors open now */
 const struct store_io *filecache_io(const struct filecache *c);
 int filecache_dirfd(const struct filecache *c);
@@ -39,7 +41,7 @@ const struct store_io *segfile_io(const struct segfile *f);
 int segfile_pin(struct segfile *f, bool create);
 void segfile_unpin(struct segfile *f);
 int segfile_fd(struct segfile *f); /* of a pinned file */
-void segfile_set_dirty(struct segfile *f, bool dirty);
+void segfile_set_dirty(struct segfile *f, bool dirty); /* dirty: of a pinned one */
 /* The file may have been replaced by another of its name: the next pin opens that one. */
 void segfile_forget(struct segfile *f);
 /* The name is about to be another file's: a later pin is -ENOENT, who has it pinned goes on reading. */

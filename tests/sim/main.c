@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +33,11 @@
 #include "tests/sim/marks.h"
 #include "tests/sim/play.h"
 
-enum { SEEDS_A_FORK = 100, SEED_SECONDS = 60 };
+enum {
+    SEEDS_A_FORK = 100,
+    SEED_SECONDS = 60,     /* of processor time */
+    STUCK_SECONDS = 1800, /* and of the clock: it may run at idle priority */
+};
 
 static struct options {
     uint64_t from, to;
@@ -73,6 +78,14 @@ static void on_alarm(int sig)
     abort();
 }
 
+/* An endless loop ends by the first, a real lock by the second. */
+static void watch(int cpu_seconds, unsigned seconds)
+{
+    struct itimerval t = { .it_value.tv_sec = cpu_seconds };
+    setitimer(ITIMER_PROF, &t, NULL);
+    alarm(seconds);
+}
+
 static void play(uint64_t seed, unsigned prints, struct play_figures *ret)
 {
     if (opt.log_only)
@@ -85,7 +98,7 @@ static void run_one(uint64_t seed)
 {
     struct play_figures f, again;
     unsigned prints = (opt.trace ? PLAY_TRACE : 0) | (opt.log ? PLAY_LINES : 0);
-    alarm(SEED_SECONDS);
+    watch(SEED_SECONDS, STUCK_SECONDS);
     play(seed, prints, &f);
     if (opt.hashes)
         printf("%" PRIu64 " %016" PRIx64 "\n", seed, f.hash);
@@ -97,7 +110,7 @@ static void run_one(uint64_t seed)
             _exit(SIM_EXIT_FAILED);
         }
     }
-    alarm(0);
+    watch(0, 0);
     atomic_fetch_add(&shared->sim_ns, f.sim_ns);
     atomic_fetch_add(&shared->n_lives, f.n_lives);
     atomic_fetch_add(&shared->n_crashes, f.n_crashes);
@@ -197,7 +210,7 @@ static void rule_of(uint64_t seed, const struct plan *plan, char ret[16])
     if (pid == 0) {
         struct play_figures f;
         dup2(fds[1], STDOUT_FILENO);
-        alarm(SEED_SECONDS);
+        watch(SEED_SECONDS, STUCK_SECONDS);
         play_run(seed, plan, 0, &f);
         _exit(0);
     }
@@ -318,6 +331,7 @@ int main(int argc, char **argv)
     KCHECK(shared != MAP_FAILED);
     marks_share();
     signal(SIGALRM, on_alarm);
+    signal(SIGPROF, on_alarm);
     json_object_seed(1);
     plog_after_call = plog_check;
     atomic_store(&shared->next, opt.from);

@@ -158,7 +158,7 @@ void simhost_init(struct simhost *h, struct sim *s, struct simnet *nw, struct si
         .disk = disk,
         .machine = { .fd_limit = fd_limit, .fds_open = fds_open, .cores = cores, .host_name = host_name, .die = die },
         .random = { .fill = fill },
-        .fd_limit = 4096, /* segments are small here, and those that are not flushed stay open */
+        .fd_limit = 1024,
         .cores = 2,
         .calls_to_crash = -1,
         .how = HOST_KILLED,

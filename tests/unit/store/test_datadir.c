@@ -328,7 +328,7 @@ static void many_segments_need_few_descriptors(void **state)
 
     f->cfg.segment_bytes = 1024;
     must_open(f);
-    datadir_set_file_limit(f->dd, 8);
+    datadir_set_file_limit(f->dd, 8, INT_MAX);
     int64_t bytes = 0;
     for (int i = 0; i < 300; i++) {
         append_n(f, 1, 900);
@@ -340,7 +340,7 @@ static void many_segments_need_few_descriptors(void **state)
     assert_int_equal(check_log(f), 300);
     assert_true(filecache_open_files(datadir_files(f->dd)) <= 8);
     reopen(f, true);
-    datadir_set_file_limit(f->dd, 8);
+    datadir_set_file_limit(f->dd, 8, INT_MAX);
     assert_int_equal(check_log(f), 300);
     int64_t o, ts;
     assert_int_equal(plog_find_time(f->l, T0 + 1, 300, &o, &ts), 0);
@@ -355,6 +355,43 @@ static void many_segments_need_few_descriptors(void **state)
         bytes += de->d_name[0] == '.' ? 0 : file_size(f, de->d_name);
     closedir(d);
     assert_true(bytes < 3 * ends_of(f).size_bytes);
+}
+
+/* S8: closed before its sync, a file would not tell of a write-back that failed. */
+static void what_waits_for_a_flush_stays_open(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.segment_bytes = 1024;
+    must_open(f);
+    datadir_set_file_limit(f->dd, 2, INT_MAX);
+    for (int i = 0; i < 20; i++) {
+        append_n(f, 1, 900);
+        assert_true(filecache_open_files(datadir_files(f->dd)) > i);
+    }
+    assert_int_equal(flush(f), 0);
+    assert_true(filecache_open_files(datadir_files(f->dd)) <= 2);
+}
+
+/* A flush needs descriptors itself: those that wait for one do not take all. */
+static void no_segment_is_begun_while_too_many_wait_for_a_flush(void **state)
+{
+    struct fixture *f = *state;
+    int n = 0;
+
+    f->cfg.segment_bytes = 1024;
+    must_open(f);
+    datadir_set_file_limit(f->dd, 4, 10);
+    while (append_n(f, 1, 900).err == KERR_NONE)
+        assert_true(++n < 20);
+    assert_true(n >= 7);
+    assert_true(filecache_open_files(datadir_files(f->dd)) <= 10);
+    assert_int_equal(append_n(f, 1, 900).err, KERR_KAFKA_STORAGE_ERROR);
+    assert_int_equal(append_n(f, 1, 10).base_offset, -1);
+    assert_false(datadir_failed(f->dd));
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(append_n(f, 1, 900).base_offset, n);
+    assert_int_equal(check_log(f), n + 1);
 }
 
 int main(void)
@@ -373,6 +410,8 @@ int main(void)
         T(only_own_leftovers_are_removed),
         T(a_directory_can_be_set_aside_again_and_again),
         T(many_segments_need_few_descriptors),
+        T(what_waits_for_a_flush_stays_open),
+        T(no_segment_is_begun_while_too_many_wait_for_a_flush),
     };
     return RUN(tests);
 }

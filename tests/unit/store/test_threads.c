@@ -123,7 +123,7 @@ static void all_at_once_is_as_good_as_one_after_the_other(void **state)
     f->cfg.index_interval_bytes = 1000;
     f->cfg.retention_bytes = 300000;
     must_open(f);
-    datadir_set_file_limit(f->dd, 6);
+    datadir_set_file_limit(f->dd, 6, INT_MAX);
     for (size_t i = 0; i < ARRAY_LEN(loops); i++)
         assert_int_equal(pthread_create(&t[i], NULL, loops[i], &w), 0);
     for (size_t i = 0; i < ARRAY_LEN(loops); i++)
