@@ -25,13 +25,14 @@
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/service.h"
 #include "lib/base/world.h"
 #include "lib/loop/exec.h"
 #include "lib/store/io.h"
 
-const char *argp_program_version = PACKAGE_STRING;
+const char *argp_program_version = "klogd " PACKAGE_VERSION;
 
-enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG, OPT_IMPORT };
+enum { OPT_OVERRIDE = 256, OPT_PRINT_CONFIG, OPT_IMPORT, OPT_DAEMONIZE, OPT_LOG_FILE, OPT_PID_FILE };
 
 enum {
     MEMORY_RESERVE_BYTES = 4 << 20, /* what a moment of shortage takes: see lib/base/mem.h */
@@ -44,10 +45,14 @@ static const struct argp_option options[] = {
     { "print-config", OPT_PRINT_CONFIG, NULL, 0, "Check the configuration, print all of it, and exit", 0 },
     { "import", OPT_IMPORT, NULL, 0,
       "Take the registers of a broker that was alone, and is stopped, to zookeeper.connect, and exit (klog cluster import)", 0 },
-    { "daemonize", 'd', NULL, 0,
+    { "daemonize", OPT_DAEMONIZE, NULL, 0,
       "Go to the background; return when clients are served. Messages still go to "
-      "standard error",
+      "standard error, or to --log-file",
       0 },
+    { "log-file", OPT_LOG_FILE, "FILE", 0, "Write messages to the end of FILE; SIGHUP opens it anew", 0 },
+    { "pid-file", OPT_PID_FILE, "FILE", 0, "Write the process's number to FILE once clients are served", 0 },
+    { "debug", 'd', NULL, 0, "Say what happens: log.level=debug, whatever the configuration has", 0 },
+    { NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
     { 0 },
 };
 
@@ -58,15 +63,16 @@ static const char doc[] =
     "  klogd /etc/klog/klogd.properties --override listeners=PLAINTEXT://:9092\n"
     "  klogd -c klogd.properties --print-config\n"
     "\n"
-    "SIGTERM and SIGINT stop it clean (a second one at once, without flushing); SIGHUP reads log.level "
-    "anew.\n"
+    "SIGTERM and SIGINT stop it clean (a second one at once, without flushing); SIGHUP reads log.level and "
+    "opens the log file anew.\n"
     "Exit status: 0 stopped clean, 1 wrong command line or configuration, 2 could not start, 3 the last log "
     "directory failed, 4 stopped, but not clean: the next start checks the logs.";
 
 struct arguments {
     struct broker_config config;
     const char *file;
-    bool print, import, daemonize;
+    const char *log_file, *pid_file; /* NULL: none */
+    bool print, import, daemonize, debug;
     const char **overrides;
     size_t n_overrides;
 };
@@ -74,8 +80,14 @@ struct arguments {
 /* ---- configuration ---- */
 static void die(enum broker_exit status, const char *text)
 {
-    fprintf(stderr, "klogd: %s\n", text);
+    service_complain("klogd", text);
     exit((int)status);
+}
+
+static void die_of_file(const char *what, const char *path, int rc)
+{
+    CLEANUP(freep) char *text = xasprintf("%s %s: %s", what, path, strerror(-rc));
+    die(BROKER_EXIT_START, text);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -98,8 +110,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPT_IMPORT:
         a->import = true;
         return 0;
-    case 'd':
+    case OPT_DAEMONIZE:
         a->daemonize = true;
+        return 0;
+    case OPT_LOG_FILE:
+        a->log_file = arg;
+        return 0;
+    case OPT_PID_FILE:
+        a->pid_file = arg;
+        return 0;
+    case 'd':
+        a->debug = true;
+        return 0;
+    case 'h':
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP); /* does not return */
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -232,12 +256,20 @@ static void on_second_signal(int sig)
     _exit(BROKER_EXIT_UNCLEAN);
 }
 
-static void reread_log_level(const struct arguments *a)
+static void set_log_level(const struct arguments *a, const struct broker_config *c)
+{
+    log_set_level(a->debug ? LOG_LEVEL_DEBUG : (enum log_level)c->log_level);
+}
+
+static void reread_log_settings(const struct arguments *a)
 {
     struct broker_config c;
     char err[512] = "";
+    int rc = service_log_reopen();
+    if (rc < 0)
+        log_error("SIGHUP: log file %s: %s; messages go on to the old one", a->log_file, strerror(-rc));
     if (read_config(a, &c, err, sizeof err) == 0) {
-        log_set_level((enum log_level)c.log_level);
+        set_log_level(a, &c);
         log_info("SIGHUP: log.level was read anew");
     } else {
         log_warn("SIGHUP: %s; nothing changed", err);
@@ -252,7 +284,7 @@ static void wait_for_stop(const sigset_t *set, const struct arguments *a)
         if (sigwait(set, &sig) != 0)
             continue;
         if (sig == SIGHUP) {
-            reread_log_level(a);
+            reread_log_settings(a);
             continue;
         }
         log_info("%s: stopping", strsignal(sig));
@@ -274,10 +306,18 @@ static int serve(struct broker *b, const struct arguments *a, int ready_fd)
     keep_descriptors(b->world->machine);
     if (broker_start(b, err, sizeof err) < 0)
         die(BROKER_EXIT_START, err);
+    int rc = a->pid_file == NULL ? 0 : service_pid_write(a->pid_file);
+    if (rc < 0) {
+        broker_stop(b);
+        die_of_file("pid file", a->pid_file, rc);
+    }
     say_ready(b, ready_fd, began_ms);
+    service_settled();
     wait_for_stop(&set, a);
     notify("STOPPING=1");
     bool clean = broker_stop(b);
+    if (a->pid_file != NULL)
+        service_pid_remove(a->pid_file);
     log_info(clean ? "stopped clean" : "stopped, but not clean: the next start checks the logs");
     return clean ? BROKER_EXIT_CLEAN : BROKER_EXIT_UNCLEAN;
 }
@@ -307,7 +347,8 @@ int main(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (read_config(&a, &b.config, err, sizeof err) < 0)
         die(BROKER_EXIT_USAGE, err);
-    log_set_level((enum log_level)b.config.log_level);
+    set_log_level(&a, &b.config);
+    service_log_to_journal();
     if (a.print) {
         print_config(&b.config);
         broker_config_done(&b.config);
@@ -320,6 +361,9 @@ int main(int argc, char **argv)
     } else {
         mem_keep_reserve(MEMORY_RESERVE_BYTES);
         int ready_fd = a.daemonize ? go_to_background() : -1;
+        int rc = a.log_file == NULL ? 0 : service_log_to(a.log_file);
+        if (rc < 0)
+            die_of_file("log file", a.log_file, rc);
         status = serve(&b, &a, ready_fd);
     }
     broker_config_done(&b.config);

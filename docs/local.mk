@@ -3,7 +3,7 @@ EXTRA_DIST += %D%/CLUSTER.md %D%/ARCHITECTURE.md %D%/DISK-FORMAT.md %D%/HACKING.
 
 # Manual pages. klogd.properties(5) is printed from the tables of keys, klog(1) from that of commands; after changing
 # one: make man
-dist_man_MANS += %D%/man/klogd.8 %D%/man/klogfs.8 %D%/man/klogd.properties.5 %D%/man/klog.1
+dist_man_MANS += %D%/man/klogd.8 %D%/man/klogfs.8 %D%/man/klogd.properties.5 %D%/man/klog.1 %D%/man/klog.7
 noinst_PROGRAMS += %D%/print-keys
 %C%_print_keys_SOURCES = %D%/print_keys.c
 %C%_print_keys_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

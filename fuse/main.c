@@ -21,25 +21,27 @@
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/service.h"
 
 #define REASON_MAX 512
 /* Chunks of text come and go a megabyte at a time: their memory is kept, not mapped and faulted in anew. */
 #define MALLOC_MMAP_FROM  (64 * 1024 * 1024)
 #define MALLOC_TRIM_ABOVE (128 * 1024 * 1024)
 
-/* Where log lines go in the background: a regular file that stderr already is, else the system's log, else
- * nowhere. */
+/* Where log lines go in the background: the journal or a regular file that stderr already is, else the system's log,
+ * else nowhere. */
 static void background_stderr(void)
 {
     struct stat st;
     struct sockaddr_un sa = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
-    if (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+    if (service_log_to_journal() || (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode)))
         return;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof sa) != 0) {
         closep(&fd);
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     }
+    log_set_style(LOG_STYLE_SYSLOG, "klogfs");
     if (fd >= 0)
         dup2(fd, STDERR_FILENO);
     closep(&fd);
@@ -83,7 +85,7 @@ static void tell(int *pipe, const char *reason)
 {
     if (*pipe < 0) {
         if (reason != NULL)
-            fprintf(stderr, "klogfs: %s\n", reason);
+            service_complain("klogfs", reason);
         return;
     }
     if (reason != NULL)
@@ -117,6 +119,23 @@ static void warn_nobody_else(const struct options *opt)
         log_warn("uid=, gid= and umask= without allow_other: nobody but who mounted it gets into %s", opt->mountpoint);
 }
 
+/* The files that the command line names; -errno and a reason. */
+static int open_log_file(const struct options *opt, char *err, size_t err_size)
+{
+    int rc = opt->log_file == NULL ? 0 : service_log_to(opt->log_file);
+    if (rc < 0)
+        snprintf(err, err_size, "log file %s: %s", opt->log_file, strerror(-rc));
+    return rc;
+}
+
+static int write_pid_file(const struct options *opt, char *err, size_t err_size)
+{
+    int rc = opt->pid_file == NULL ? 0 : service_pid_write(opt->pid_file);
+    if (rc < 0)
+        snprintf(err, err_size, "pid file %s: %s", opt->pid_file, strerror(-rc));
+    return rc;
+}
+
 static int serve(const struct options *opt)
 {
     char err[REASON_MAX] = "";
@@ -124,7 +143,16 @@ static int serve(const struct options *opt)
     int pipe = -1;
     if (!opt->foreground && !opt->debug)
         go_background(&pipe);
+    if (open_log_file(opt, err, sizeof err) < 0) {
+        tell(&pipe, err);
+        return EXIT_FAILURE;
+    }
     if (session_start(&m, opt, err, sizeof err) != 0) {
+        tell(&pipe, err);
+        return EXIT_FAILURE;
+    }
+    if (write_pid_file(opt, err, sizeof err) < 0) {
+        session_end(&m);
         tell(&pipe, err);
         return EXIT_FAILURE;
     }
@@ -135,10 +163,13 @@ static int serve(const struct options *opt)
     if (!opt->foreground && !opt->debug)
         background_stdio();
     tell(&pipe, NULL);
+    service_settled();
     if (opt->foreground || opt->debug)
         log_info("%s is mounted on %s", opt->brokers, opt->mountpoint);
     session_run(&m);
     session_end(&m);
+    if (opt->pid_file != NULL)
+        service_pid_remove(opt->pid_file);
     return EXIT_SUCCESS;
 }
 

@@ -34,6 +34,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/service.h"
 #include "lib/client/sync.h"
 #include "lib/loop/exec.h"
 
@@ -108,13 +109,23 @@ static void session_stop(struct mount *m)
     on_end_timer(&m->end_timer);
 }
 
+static void reopen_log(void)
+{
+    int rc = service_log_reopen();
+    if (rc < 0)
+        log_error("SIGHUP: the log file cannot be opened anew: %s; messages go on to the old one", strerror(-rc));
+}
+
 static void on_signal(struct loop_fd *w, uint32_t events)
 {
     struct mount *m = container_of(w, struct mount, signals);
     struct signalfd_siginfo info;
     (void)events;
-    if (read(w->fd, &info, sizeof info) != (ssize_t)sizeof info ||
-        (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT))
+    if (read(w->fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (info.ssi_signo == SIGHUP)
+        reopen_log();
+    if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT)
         return;
     log_info("stopping: signal %u", info.ssi_signo);
     session_stop(m);
@@ -128,8 +139,8 @@ static int signals_watch(struct mount *m)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP); /* this one and the next two mean nothing, and must not leave a dead mount */
-    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1); /* this one and the next mean nothing, and must not leave a dead mount */
     sigaddset(&set, SIGUSR2);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);

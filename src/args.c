@@ -18,7 +18,8 @@ enum { WORDS_MAX = 64 }; /* options or commands looked through for the nearest *
 const struct option_spec cli_common_options[] = {
     { "json", 0, NULL, "print JSON, one object a line" },
     { "help", 'h', NULL, "print this help" },
-    { "version", 0, NULL, "print the version" },
+    { "version", 'V', NULL, "print the version" },
+    { "debug", 'd', NULL, "say what happens, on standard error" },
     { "long-options", 0, NULL, "print the long options, for completion" },
     { "subcommands", 0, NULL, "print the subcommands, for completion" },
     { NULL, 0, NULL, NULL },

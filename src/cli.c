@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/log.h"
+
 /* ---- help ---- */
 static void option_label(const struct option_spec *o, char *ret, size_t size)
 {
@@ -237,6 +239,8 @@ int cli_main(const struct command *root, int argc, char *const argv[])
     struct args a;
     int rc = args_parse(root, argc, argv, &a);
 
+    if (rc == CLI_OK && args_has(&a, "debug"))
+        log_set_level(LOG_LEVEL_DEBUG);
     if (rc == CLI_OK)
         rc = run_parsed(&a);
     if ((fflush(stdout) != 0 || ferror(stdout)) && rc == CLI_OK) {

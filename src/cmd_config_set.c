@@ -8,7 +8,7 @@
 #include "src/out.h"
 
 static const struct option_spec options[] = {
-    { "delete", 'd', "KEY", "back to what the broker has; may be given more than once" },
+    { "delete", 0, "KEY", "back to what the broker has; may be given more than once" },
     { "dry-run", 0, NULL, "let the broker check, change nothing" },
     { NULL, 0, NULL, NULL },
 };

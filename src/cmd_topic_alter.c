@@ -11,7 +11,7 @@
 static const struct option_spec options[] = {
     { "partitions", 'p', "N", "the new number of partitions; it can only grow" },
     { "config", 'c', "KEY=VALUE", "a setting; may be given more than once" },
-    { "delete-config", 'd', "KEY", "back to what the broker has; may be given more than once" },
+    { "delete-config", 0, "KEY", "back to what the broker has; may be given more than once" },
     { "dry-run", 0, NULL, "let the broker check, change nothing" },
     { NULL, 0, NULL, NULL },
 };
@@ -108,7 +108,7 @@ const struct command cmd_topic_alter = {
     .summary = "Adds partitions to a topic, or changes its settings",
     .text = "Records with the same key may go to another partition once there are more of them.",
     .examples = "klog topic alter orders --partitions 6\n"
-                "klog topic alter orders -c retention.ms=3600000 -d segment.bytes",
+                "klog topic alter orders -c retention.ms=3600000 --delete-config segment.bytes",
     .options = options,
     .online = true,
     .run = run,

@@ -126,21 +126,23 @@ clock_mono_ns clock_mono_ms clock_wall_ms clock_real: lib/loop/exec_threads.c
 getrandom random rand srandom srand drand48: lib/base/random.c
 random_real: lib/loop/exec_threads.c
 getrlimit setrlimit sysconf get_nprocs: lib/base/machine.c daemon/main.c
-_exit _Exit kill raise fork pipe2 dup2 signal sigaction: lib/base/machine.c daemon/main.c
+_exit _Exit kill raise fork pipe2 signal sigaction: lib/base/machine.c daemon/main.c
+dup2: lib/base/service.c daemon/main.c
 machine_real: lib/loop/exec_threads.c
 pthread_create pthread_join pthread_setname_np: lib/loop/exec_threads.c
 pthread_cond_wait pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast: lib/loop/exec_threads.c
 sem_wait sem_timedwait sem_post:
 socket bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg sendfile shutdown setsockopt getsockopt: lib/loop/net_real.c
-getsockname getpeername getaddrinfo epoll_create1 epoll_ctl epoll_wait eventfd poll ppoll select fcntl readv writev: lib/loop/net_real.c
+getsockname getpeername getaddrinfo epoll_create1 epoll_ctl epoll_wait eventfd poll ppoll select readv writev: lib/loop/net_real.c
+fcntl: lib/loop/net_real.c lib/base/service.c
 net_real: lib/loop/exec_threads.c
-open openat creat close read write pread preadv pwrite lseek: lib/store/io.c lib/base/fsutil.c lib/base/mem.c lib/base/log.c lib/loop/net_real.c daemon/main.c
+open openat creat close read write pread preadv pwrite lseek: lib/store/io.c lib/base/fsutil.c lib/base/mem.c lib/base/log.c lib/base/service.c lib/loop/net_real.c daemon/main.c
 opendir fdopendir readdir closedir scandir: lib/store/io.c lib/base/fsutil.c lib/base/machine.c
 fopen: lib/base/conf.c
-stat fstat lstat fstatat statvfs fstatvfs access faccessat mkdir mkdirat rmdir: lib/store/io.c lib/base/fsutil.c
-rename renameat unlink unlinkat link linkat symlink readlink futimens utimensat: lib/store/io.c lib/base/fsutil.c
+stat fstat lstat fstatat statvfs fstatvfs access faccessat mkdir mkdirat rmdir: lib/store/io.c lib/base/fsutil.c lib/base/service.c
+rename renameat unlink unlinkat link linkat symlink readlink futimens utimensat: lib/store/io.c lib/base/fsutil.c lib/base/service.c
 fsync fdatasync syncfs sync_file_range truncate ftruncate fallocate posix_fallocate flock lockf pwritev mmap: lib/store/io.c lib/base/fsutil.c
-fs_write_all fs_pwrite_all fs_pread_full fs_read_file fs_sync_dir fs_replace_file fs_mkdir_durable fs_remove_tree: lib/base/fsutil.c
+fs_write_all fs_pwrite_all fs_pread_full fs_read_file fs_sync_dir fs_replace_file fs_mkdir_durable fs_remove_tree: lib/base/fsutil.c lib/base/service.c
 store_io_real: daemon/main.c
 "
 wrong=$(awk -v only="$only" '

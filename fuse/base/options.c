@@ -214,10 +214,27 @@ static int options_set_places(struct options *o, int n, char **words, char *err,
     return 0;
 }
 
+enum { OPT_LOG_FILE = 256, OPT_PID_FILE };
+
+/* Absolute: klogfs leaves the directory that it was started in. */
+static void path_set(char **ret, const char *path)
+{
+    char here[PATH_MAX];
+    free(*ret);
+    if (*path == '/' || getcwd(here, sizeof here) == NULL)
+        *ret = xstrdup(path);
+    else
+        *ret = xasprintf("%s/%s", here, path);
+}
+
 enum options_result options_parse(int argc, char **argv, struct options *ret, char *err, size_t err_size)
 {
     static const struct option longs[] = { { "help", no_argument, NULL, 'h' },
                                            { "version", no_argument, NULL, 'V' },
+                                           { "foreground", no_argument, NULL, 'F' },
+                                           { "debug", no_argument, NULL, 'd' },
+                                           { "log-file", required_argument, NULL, OPT_LOG_FILE },
+                                           { "pid-file", required_argument, NULL, OPT_PID_FILE },
                                            { NULL, 0, NULL, 0 } };
     const char *base = strrchr(argv[0], '/');
     bool helper = strcmp(base == NULL ? argv[0] : base + 1, "mount.klogfs") == 0;
@@ -230,8 +247,14 @@ enum options_result options_parse(int argc, char **argv, struct options *ret, ch
             rc = options_set_list(ret, optarg, err, err_size);
         else if (c == 'f')
             *(helper ? &ret->fake : &ret->foreground) = true;
+        else if (c == 'F')
+            ret->foreground = true;
         else if (c == 'd')
             ret->debug = true;
+        else if (c == OPT_LOG_FILE)
+            path_set(&ret->log_file, optarg);
+        else if (c == OPT_PID_FILE)
+            path_set(&ret->pid_file, optarg);
         else if (c == 'h')
             return OPTIONS_HELP;
         else if (c == 'V')
@@ -252,6 +275,8 @@ void options_done(struct options *o)
 {
     free(o->brokers);
     free(o->mountpoint);
+    free(o->log_file);
+    free(o->pid_file);
     bytebuf_done(&o->kernel_options);
     conf_done(&table, o);
 }
@@ -263,11 +288,17 @@ void options_usage(void)
         "   or: mount -t klogfs HOST:PORT[,...] MOUNTPOINT [-o ...]\n"
         "Shows a klog cluster as directories: a topic is a directory, a partition a file, a record a "
         "line.\n\n"
-        "  -f   stay in the foreground      -d   the same, and say what happens\n\n"
+        "  -f, --foreground      stay in the foreground\n"
+        "  -d, --debug           the same, and say what happens\n"
+        "      --log-file FILE   write messages to the end of FILE; SIGHUP opens it anew\n"
+        "      --pid-file FILE   write the process's number to FILE once it is mounted\n"
+        "  -V, --version         print the version\n"
+        "  -h, --help            print this help\n\n"
         "Options, with their defaults:\n"
         "  sync               write() returns when the record is committed (default; the other is async)\n");
     for (size_t i = 0; i < table.n; i++)
         printf("  %-11s %-8s %s\n", keys[i].name, keys[i].def, keys[i].doc);
-    printf("\nExample:\n  klogfs 127.0.0.1:9092 /mnt/klog -o allow_other\n  mkdir /mnt/klog/orders\n"
+    printf("\nExit status: 0 mounted (-f: ended clean), 1 not mounted; standard error says why.\n"
+           "\nExample:\n  klogfs 127.0.0.1:9092 /mnt/klog -o allow_other\n  mkdir /mnt/klog/orders\n"
            "  echo hello >> /mnt/klog/orders/p0; tail -f /mnt/klog/orders/p0\n  umount /mnt/klog\n");
 }

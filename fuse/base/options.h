@@ -13,6 +13,7 @@ struct options {
     char *brokers;    /* "host:port,host:port" */
     char *mountpoint; /* absolute */
     bool foreground, debug;
+    char *log_file, *pid_file; /* absolute; NULL: none */
     bool fake; /* mount -f: check everything, mount nothing */
 
     /* -o */

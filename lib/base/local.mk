@@ -19,6 +19,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/murmur2.c %D%/murmur2.h \
 	%D%/nearest.c %D%/nearest.h \
 	%D%/random.c \
+	%D%/service.c %D%/service.h \
 	%D%/slice.h \
 	%D%/thread_state.c %D%/thread_state.h \
 	%D%/utf16.c %D%/utf16.h \

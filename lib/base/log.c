@@ -19,12 +19,24 @@ static atomic_int level_min = LOG_LEVEL_INFO;
 static void (*sink)(void *arg, enum log_level level, const char *line); /* NULL: standard error */
 static void *sink_arg;
 
+static enum log_style style = LOG_STYLE_PEOPLE;
+static const char *style_program = "klog";
+
+static const int level_numbers[] = { 7, 6, 4, 3 }; /* syslog's */
+enum { SYSLOG_DAEMON = 3 << 3 };
 static const char *const level_words[] = { "debug", "info", "warn", "error" };
 static const char *const level_marks[] = { "DEBUG", "INFO ", "WARN ", "ERROR" };
 
 void log_set_level(enum log_level level)
 {
     atomic_store(&level_min, (int)level);
+}
+
+void log_set_style(enum log_style s, const char *program)
+{
+    style = s;
+    if (program != NULL)
+        style_program = program;
 }
 
 void log_set_sink(void (*f)(void *arg, enum log_level level, const char *line), void *arg)
@@ -62,6 +74,11 @@ static size_t put_head(enum log_level level, char *p, size_t size)
     struct timespec ts;
     struct tm tm;
 
+    if (style == LOG_STYLE_JOURNAL)
+        return (size_t)snprintf(p, size, "<%d>", level_numbers[level]);
+    if (style == LOG_STYLE_SYSLOG)
+        return (size_t)snprintf(p, size, "<%d>%.32s[%ld]: ", SYSLOG_DAEMON + level_numbers[level], style_program,
+                                (long)getpid());
     clock_gettime(CLOCK_REALTIME, &ts);
     gmtime_r(&ts.tv_sec, &tm);
     size_t n = strftime(p, size, "%Y-%m-%dT%H:%M:%S", &tm);

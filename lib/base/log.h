@@ -11,9 +11,13 @@
 
 #include "lib/base/attr.h"
 
+/* How a line begins: for people "TIME LEVEL "; "<N>" with syslog's number of the level, as journald reads it from standard error; or
+ * "<N>PROGRAM[PID]: ", as syslog's socket wants it. */
+enum log_style { LOG_STYLE_PEOPLE, LOG_STYLE_JOURNAL, LOG_STYLE_SYSLOG };
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
 void log_set_level(enum log_level level);
+void log_set_style(enum log_style style, const char *program); /* program: for syslog; kept. While nobody logs */
 bool log_level_parse(const char *text, enum log_level *ret); /* "debug", "info", "warn", "error" */
 bool log_enabled(enum log_level level);
 /* For tests: lines go there, without time, level and newline; NULL: to standard error again. While nobody logs. */

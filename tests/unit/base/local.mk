@@ -25,3 +25,7 @@ UNIT_TESTS += %D%/test_hostport
 %C%_test_hostport_SOURCES = %D%/test_hostport.c
 %C%_test_hostport_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_hostport_LDADD = $(LIBS_BASE) $(CMOCKA_LIBS)
+UNIT_TESTS += %D%/test_service
+%C%_test_service_SOURCES = %D%/test_service.c
+%C%_test_service_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_service_LDADD = $(LIBS_BASE) $(CMOCKA_LIBS)

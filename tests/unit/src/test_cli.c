@@ -266,7 +266,7 @@ static void completion_knows_commands_and_options(void **state)
     free(words);
     assert_int_equal(parse(l), CLI_OK);
     words = printed(words_print_options, l->args.command);
-    assert_string_equal(words, "--if-exists\n--brokers\n--timeout\n--json\n--help\n--version\n");
+    assert_string_equal(words, "--if-exists\n--brokers\n--timeout\n--json\n--help\n--version\n--debug\n");
     free(words);
     args_done(&l->args);
 }
