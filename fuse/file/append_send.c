@@ -198,6 +198,10 @@ static void part_end(struct part *p, int rc, int32_t committed)
     w->sends--;
     ap->h->app.sends--;
     p->file->own_sends--;
+    if (p->file->own_records == 0)
+        p->file->own_node = ap->h->node->id;
+    else if (p->file->own_node != ap->h->node->id)
+        p->file->own_node = 0;
     p->file->own_records += p->committed;
     watch_judge(ap->mount->watch, p->file);
     append_let_go(ap);

@@ -54,6 +54,7 @@ struct pfile_waker {
 /* A node of the file that the kernel knows, so that inotify may watch it. */
 struct known_node {
     uint64_t id; /* what the kernel calls it */
+    const char *path; /* below the topic: "p0", "json/p0"; the node's own */
     TAILQ_ENTRY(known_node) link;
 };
 
@@ -85,6 +86,7 @@ struct pfile {
     LIST_HEAD(, tails_wait) tails_waiting;
     int own_sends;       /* appends of this mount on their way */
     int64_t own_records; /* acknowledged ones that no news has shown yet */
+    uint64_t own_node;   /* the node that all of those came by; 0: several */
 
     LIST_HEAD(, pfile_waker) wakers;   /* who wait for more */
     struct topic_listener on_gone;     /* the topic is deleted: that is news, too */
@@ -94,7 +96,7 @@ struct pfile {
     bool news_failed;                  /* the last one had an error for it */
     TAILQ_ENTRY(pfile) watch_link;     /* among the watched */
     bool in_watch;
-    bool kernel_knows;                   /* its plain nodes have look-ups: inotify may watch them */
+    bool kernel_knows;                   /* nodes that read it by position have look-ups: inotify may watch them */
     TAILQ_HEAD(, known_node) known_nodes; /* those, the oldest first */
 
     UT_hash_handle hh; /* mount->pfiles */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -121,9 +120,9 @@ static bool queue_has(const struct poke *p, const char *path, uint64_t id)
     return false;
 }
 
-void poke_file(struct poke *p, const char *topic, int32_t partition, uint64_t id)
+void poke_file(struct poke *p, const char *topic, const char *name, uint64_t id)
 {
-    char *path = xasprintf("%s/%s/p%" PRId32, p->mountpoint, topic, partition);
+    char *path = xasprintf("%s/%s/%s", p->mountpoint, topic, name);
     pthread_mutex_lock(&p->mu);
     if (p->stopping || p->queued >= POKE_QUEUE_MAX || queue_has(p, path, id)) {
         free(path);

@@ -17,9 +17,9 @@ struct poke;
 struct poke *poke_new(const char *mountpoint);
 void poke_stop(struct poke *p); /* pokes no more */
 void poke_free(struct poke *p); /* joins: the mount must be gone or still be served by somebody else */
-/* Loop's thread: pokes the node `id` of TOPIC/pN soon. Watchers are a node's, and a path may have led to several; the
+/* Loop's thread: pokes the node `id` of TOPIC/NAME ("p0", "json/p0") soon. Watchers are a node's, and a path may have led to several; the
  * thread's own look-up of the name is answered with the one it is to poke. */
-void poke_file(struct poke *p, const char *topic, int32_t partition, uint64_t id);
+void poke_file(struct poke *p, const char *topic, const char *name, uint64_t id);
 /* The node that the thread is poking; 0: none. p may be NULL. */
 uint64_t poke_target(const struct poke *p);
 /* Does the request come from the thread? p may be NULL. */

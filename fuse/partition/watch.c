@@ -157,10 +157,9 @@ void watch_drop(struct watch *w, struct pfile *f)
 static void watchers_tell(struct watch *w, struct pfile *f, bool elsewhere)
 {
     const struct known_node *n;
-    bool several = TAILQ_NEXT(TAILQ_FIRST(&f->known_nodes), link) != NULL; /* this mount's append told those of one */
     TAILQ_FOREACH (n, &f->known_nodes, link) {
-        if (elsewhere || several)
-            poke_file(w->mount->poke, pfile_topic(f), pfile_partition(f), n->id);
+        if (elsewhere || n->id != f->own_node) /* this mount's append told those of the node that it came by */
+            poke_file(w->mount->poke, pfile_topic(f), n->path, n->id);
     }
 }
 

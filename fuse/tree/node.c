@@ -48,6 +48,13 @@ uint64_t hash_stir(uint64_t h)
     return h ^ h >> 32;
 }
 
+/* "json/p0" of "/orders:ID/json/p0". */
+static const char *below_topic(const char *path)
+{
+    const char *s = *path == '/' ? strchr(path + 1, '/') : NULL;
+    return s == NULL ? path : s + 1;
+}
+
 /* Of the cluster's id, the path and where its text begins. */
 static uint64_t hash_path(const struct mount *m, const char *path, int64_t begin)
 {
@@ -176,6 +183,7 @@ struct node *node_get(struct mount *m, struct node *parent, const char *name, en
         n->lens = lens_get(n->pfile, view);
     if (kind == NODE_PARTITION)
         n->ptext = ptext_ref(ptext_now(n->lens));
+    n->known.path = below_topic(n->path);
     const struct file_ops *ops = file_ops_of(m, n);
     if (ops != NULL && ops->made != NULL)
         ops->made(m, n);
@@ -223,7 +231,7 @@ void node_looked_up(struct node *n)
     bool first = n->nlookup++ == 0;
     if (first)
         node_ref(n);
-    if (n->kind != NODE_PARTITION || !lens_is_plain(n->lens))
+    if (n->kind != NODE_PARTITION)
         return;
     if (first)
         TAILQ_INSERT_TAIL(&n->pfile->known_nodes, &n->known, link);
@@ -238,7 +246,7 @@ void node_forget(struct mount *m, struct node *n, uint64_t times)
     n->nlookup -= times;
     if (n->nlookup > 0 || times == 0)
         return;
-    if (n->kind == NODE_PARTITION && lens_is_plain(n->lens)) {
+    if (n->kind == NODE_PARTITION) {
         TAILQ_REMOVE(&n->pfile->known_nodes, &n->known, link);
         if (TAILQ_EMPTY(&n->pfile->known_nodes))
             watch_kernel_knows(m->watch, n->pfile, false);

@@ -59,3 +59,30 @@ X
 printf 'first\nfar 0\nfar 1\nfar 2\nnear\n' | same "content" - "$P"
 # The watchers were told the truth: nothing was written to tell them.
 eq "end offset" 5 "$(end_offset)"
+# ---- views: each node is told once, of what was appended elsewhere, by another path of this mount, and by itself ----
+topic seen
+"$PY" - "$M/seen" <<'X' || fail "inotify of views"
+import ctypes, os, select, struct, subprocess, sys
+libc = ctypes.CDLL(None)
+fd = libc.inotify_init1(os.O_NONBLOCK)
+names = ["p0", "json/p0", "tsv/p0", "0/p0"]
+watch = {libc.inotify_add_watch(fd, os.fsencode(sys.argv[1] + "/" + n), 2): n for n in names}    # IN_MODIFY
+assert len(watch) == 4 and min(watch) > 0
+
+def told(want):
+    got = []
+    while len(got) < want or select.select([fd], [], [], 0.3)[0]:
+        assert select.select([fd], [], [], 20)[0], ("not woken", got)
+        b = os.read(fd, 65536)
+        got += [watch[struct.unpack_from("i", b, i)[0]] for i in range(0, len(b), 16)]
+    return sorted(got)
+
+subprocess.run(["kcat", "-q", "-b", "127.0.0.1:9092", "-P", "-t", "seen", "-p", "0"], input=b"far\n", check=True)
+assert told(4) == sorted(names), "elsewhere"
+for path, line in ("tsv/p0", b"k\tv\n"), ("p0", b"v\n"), ("tsv/any", b"k\tv\n"):
+    f = os.open(sys.argv[1] + "/" + path, os.O_WRONLY | os.O_APPEND)
+    assert os.write(f, line) == len(line)
+    got = told(4)
+    assert got == sorted(names), (path, got)
+    os.close(f)
+X
