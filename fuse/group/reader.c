@@ -111,11 +111,21 @@ bool reader_is_dry(struct reader *g)
     struct reader_part *p;
     bool dry = true;
     LIST_FOREACH (p, &g->parts, link) {
+        p->empty |= part_is_past(p);
         if (!p->empty && !p->asking && !p->fetching)
             part_fetch(p);
         dry &= p->empty && !p->asking && !p->fetching;
     }
     return dry;
+}
+
+bool reader_is_past(const struct reader *g)
+{
+    const struct reader_part *p;
+    bool past = !LIST_EMPTY(&g->parts);
+    LIST_FOREACH (p, &g->parts, link)
+        past &= !p->gone && part_is_past(p);
+    return past;
 }
 
 bool reader_is_committed(struct reader *g)
@@ -137,12 +147,13 @@ void reader_park(struct reader *g)
 static void op_at_end(struct reader_op *op)
 {
     struct reader *g = op->reader;
-    if (g->follow && op->nonblock)
+    bool ends = !g->follow || reader_is_past(g);
+    if (!ends && op->nonblock)
         op_fail(op, EAGAIN);
-    else if (g->follow)
+    else if (!ends)
         reader_park(g);
     else if (reader_is_committed(g)) /* A3 */
-        op_answer(op, MIN(MAX(op->off, g->start), reader_end(g)));
+        op_answer(op, g->follow ? reader_end(g) : MIN(MAX(op->off, g->start), reader_end(g)));
 }
 
 static void op_step(struct reader_op *op)

@@ -15,6 +15,9 @@
  *       of file where they follow, else ESTALE; nothing more is committed.
  *   A8  A position that the log has no more, since it lost its end, is moved to where the leader epoch of the record
  *       before it ended, or to the log's end where no epoch is known; the log says so, and that is committed.
+ *   A9  With a RANGE, which is settled when the partition is taken up, only its records are handed out. What it leaves out before
+ *       one of them is dealt with when that one is; behind the last of them nothing is. The file ends where the range does,
+ *       unless that is a time: then at the log's end, since records need not come in the order of their times.
  */
 #ifndef KLOG_FUSE_READER_H
 #define KLOG_FUSE_READER_H
@@ -25,6 +28,7 @@
 #include "fuse/tree/file.h"
 #include "lib/client/fetch.h"
 #include "lib/client/member.h"
+#include "lib/client/positions.h"
 
 struct reader;
 
@@ -44,6 +48,10 @@ struct reader_part {
     struct position position;
     struct positions_commit commit;
     struct member_commit mcommit;
+    int64_t now_ms;            /* since 1970: what times of its RANGE are counted from */
+    struct position_find time; /* where its RANGE begins */
+    bool ranged;               /* extent says which records (A9) */
+    struct extent extent;
     bool gone; /* another member's now */
     struct pfile_waker waker;
     LIST_ENTRY(reader_part) link;
@@ -108,6 +116,8 @@ bool readers_pending(const struct mount *m);
 /* Has every partition asked that may have more; true: none has, by answers newer than reader_look_again. */
 bool reader_is_dry(struct reader *g);
 void reader_look_again(struct reader *g);
+/* No partition that it has will ever give more (A9). */
+bool reader_is_past(const struct reader *g);
 /* Wakes the reader when one of its partitions grows. */
 void reader_park(struct reader *g);
 /* All before `at` has been dealt with (A2). */
@@ -148,6 +158,11 @@ void part_free(struct reader_part *p); /* nothing of it may be out but a fetch *
 void part_fetch(struct reader_part *p);
 /* Commits what was said, now or when a second has passed (A3). True: all of it is stored. */
 bool part_commit(struct reader_part *p, bool now);
+/* All of its RANGE was fetched (A9). */
+static inline bool part_is_past(const struct reader_part *p)
+{
+    return p->ranged && p->next >= p->extent.to;
+}
 static inline bool part_is_idle(const struct reader_part *p)
 {
     return !p->asking && !p->committing;

@@ -12,6 +12,7 @@
 #include "fuse/base/missed.h"
 #include "fuse/group/reader.h"
 #include "lib/base/check.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/record/batch.h"
@@ -72,6 +73,54 @@ static void part_failed(struct reader_part *p, int rc)
         p->reader->error = request_errno(rc);
 }
 
+/* A9. found: the first record as young as its RANGE begins; -1: none, or it does not begin by time. */
+static void part_range(struct reader_part *p, int64_t now_ms, int64_t found)
+{
+    const struct ends *e = &p->file->ends;
+    range_resolve(&p->reader->node->view.range, now_ms, e->start_offset, e->end_offset, found, &p->extent);
+    p->ranged = true;
+    int64_t from = MIN(p->extent.from, e->end_offset); /* the log may not have come to it */
+    if (p->next >= from)
+        return;
+    p->next = from;
+    p->epoch = -1;
+}
+
+static void on_part_time(struct position_find *f, int rc, enum kerr err, int64_t offset)
+{
+    struct reader_part *p = container_of(f, struct reader_part, time);
+    (void)err;
+    p->asking = false;
+    if (rc == 0 && !p->gone)
+        part_range(p, p->now_ms, offset);
+    else if (!p->gone)
+        part_failed(p, rc);
+    reader_go(p->reader);
+}
+
+/* True: the time at which its RANGE begins is asked for. */
+static bool part_asks_time(struct reader_part *p)
+{
+    const struct view *v = &p->reader->node->view;
+    int64_t at;
+    if ((v->parts & VIEW_RANGE) == 0 || p->ranged)
+        return false;
+    p->now_ms = clock_wall_ms();
+    if (!range_time(&v->range, p->now_ms, &at)) {
+        part_range(p, p->now_ms, -1);
+        return false;
+    }
+    p->asking = true;
+    p->time = (struct position_find){ .topic = pfile_topic(p->file),
+                                      .topic_id = p->file->key.topic->id,
+                                      .partition = pfile_partition(p->file),
+                                      .at = at,
+                                      .deadline_ms = mount_deadline_ms(p->reader->mount),
+                                      .cb = on_part_time };
+    position_find(p->reader->mount->client, &p->time);
+    return true;
+}
+
 static void on_part_ends(struct ends_wait *w, int rc)
 {
     struct reader_part *p = container_of(w, struct reader_part, ends);
@@ -80,10 +129,13 @@ static void on_part_ends(struct ends_wait *w, int rc)
         reader_go(p->reader);
         return;
     }
-    if (rc != 0)
+    if (rc != 0) {
         part_failed(p, rc);
-    else
+    } else {
         part_settle(p, &p->file->ends);
+        if (part_asks_time(p))
+            return;
+    }
     reader_go(p->reader);
 }
 
@@ -105,6 +157,7 @@ struct reader_part *part_new(struct reader *g, int32_t partition, const struct p
     struct reader_part *p = xcalloc(1, sizeof *p);
     p->reader = g;
     p->file = pfile_get(g->mount, g->node->topic, partition);
+    p->extent = EXTENT_ALL;
     p->next = MAX(committed->offset, 0);
     p->epoch = p->acked_epoch = committed->offset < 0 ? -1 : committed->leader_epoch;
     p->acked = p->sent = p->committed = committed->offset;
@@ -177,7 +230,7 @@ static int part_add_batch(struct reader_part *p, struct slice batch, int64_t lim
     if (rc != 0)
         return -EBADMSG;
     while ((rc = record_iter_next(it, &r)) == 1) {
-        if (r.offset >= p->next && r.offset < limit)
+        if (r.offset >= p->next && r.offset < limit && extent_has(&p->extent, &r))
             line_add(p->reader, p, &r, it->h.leader_epoch);
     }
     return rc;
@@ -189,6 +242,8 @@ static void part_moved(struct reader_part *p, int64_t next, int32_t epoch)
     struct reader *g = p->reader;
     p->next = next;
     p->epoch = epoch;
+    if (extent_has_times(&p->extent)) /* it may have been the last record of the range (A9) */
+        return;
     for (size_t i = g->n_lines; i > g->first; i--) {
         if (g->lines[i - 1].part == p) {
             g->lines[i - 1].next = next;
@@ -227,6 +282,7 @@ static void part_fetched(struct reader_part *p, const struct client_fetched *got
 {
     int64_t limit = got->last_stable_offset >= 0 ? got->last_stable_offset : got->high_watermark;
     int64_t before = p->next;
+    limit = MIN(limit, p->extent.to);
     /* What stands before damage comes first; the next fetch begins at it, and tells. */
     if (part_add(p, got->batches, limit) != 0 && p->next == before)
         p->reader->error = EIO;

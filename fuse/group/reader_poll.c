@@ -36,7 +36,7 @@ static bool reader_is_readable(const struct reader *g)
         return true;
     if (g->releasing || g->orphaned) /* the rest of the line in hand, no more */
         return is_inside_line(g, g->at);
-    return g->at < reader_end(g);
+    return g->at < reader_end(g) || reader_is_past(g);
 }
 
 /* There is nothing to read: is that certain by now? Asks the partitions where it is not. */

@@ -213,7 +213,7 @@ static void lookup_in_topic(struct lookup *l)
     } else if (!group && view_partition_parse(l->name, &l->partition)) {
         l->metadata.cb = on_partitions;
         topics_ask(l->mount, &l->metadata, dir->topic->name, l->max_age_ms);
-    } else if (view_enter(&dir->view, l->name, &l->view) && view_is_built(&l->view)) {
+    } else if (view_enter(&dir->view, l->name, &l->view)) {
         lookup_found(l, NODE_TOPIC, NULL, -1);
     } else {
         lookup_end(l, -ENOENT, NULL);

@@ -115,12 +115,6 @@ bool view_enter(const struct view *v, const char *name, struct view *ret)
     return true;
 }
 
-bool view_is_built(const struct view *v)
-{
-    bool group = (v->parts & (VIEW_AS | VIEW_AS_OPEN)) != 0;
-    return !group || (v->parts & VIEW_RANGE) == 0;
-}
-
 /* ---- which records ---- */
 
 static int64_t bound_ms(const struct bound *b, int64_t now_ms)

@@ -56,8 +56,6 @@ static inline enum line_form view_form(const struct view *v)
 }
 /* Goes from view v into the directory `name`. False: no such view there (-> ENOENT). ret may be v. */
 bool view_enter(const struct view *v, const char *name, struct view *ret);
-/* Do its directories hold partitions that can be opened? Not a range of what a group has not read. */
-bool view_is_built(const struct view *v);
 
 /* "100", "100:200", ":200", "-100", "+10", "start", "end", "@TIME", "@TIME:TIME". */
 bool range_parse(const char *text, struct range *ret);

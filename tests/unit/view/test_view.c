@@ -110,23 +110,6 @@ static void inside_as_every_legal_name_is_a_group(void **state)
     assert_true(view_enter(&v, "json", &v));
 }
 
-static void all_is_built_but_a_range_of_a_group(void **state)
-{
-    (void)state;
-    const struct view plain = { 0 };
-    struct view v;
-    assert_true(view_is_built(&plain));
-    assert_true(view_enter(&plain, "follow", &v));
-    assert_true(view_enter(&v, "json", &v));
-    assert_true(view_is_built(&v));
-    assert_true(view_enter(&v, "as", &v));
-    assert_true(view_is_built(&v));
-    assert_true(view_enter(&v, "g", &v));
-    assert_true(view_is_built(&v));
-    assert_true(view_enter(&v, "-5", &v));
-    assert_false(view_is_built(&v));
-}
-
 static void assert_extent(const char *text, int64_t from, int64_t to, int64_t time_from, int64_t time_to)
 {
     struct range r;
@@ -246,7 +229,6 @@ int main(void)
         cmocka_unit_test(what_is_not_a_range_is_refused),
         cmocka_unit_test(views_nest_in_any_order_each_at_most_once),
         cmocka_unit_test(inside_as_every_legal_name_is_a_group),
-        cmocka_unit_test(all_is_built_but_a_range_of_a_group),
         cmocka_unit_test(a_range_is_offsets_once_the_ends_are_known),
         cmocka_unit_test(a_time_that_no_record_has_reached_begins_at_the_end),
         cmocka_unit_test(a_path_is_a_topic_its_views_and_what_they_hold),
