@@ -35,6 +35,9 @@ struct store_io {
     int (*close)(const struct store_io *io, int fd);
     int (*mkdirat)(const struct store_io *io, int dirfd, const char *path, mode_t mode);
     int64_t (*pread)(const struct store_io *io, int fd, void *p, size_t n, off_t at);
+    /* As pread, of bytes that nobody else is expected to read: what the page cache did not have before it does not keep. The
+     * descriptor is used for nothing else. */
+    int64_t (*pread_once)(const struct store_io *io, int fd, void *p, size_t n, off_t at);
     int64_t (*pwritev)(const struct store_io *io, int fd, const struct iovec *iov, int n_iov, off_t at);
     int (*fdatasync)(const struct store_io *io, int fd);
     int (*fsync)(const struct store_io *io, int fd);

@@ -28,7 +28,9 @@ noinst_LIBRARIES += %D%/libstore.a
 	%D%/plog_read.c \
 	%D%/plog_retain.c \
 	%D%/plog_mark.c \
+	%D%/plog_mend.c \
 	%D%/plog_scan.c \
+	%D%/plog_scrub.c %D%/plog_scrub.h \
 	%D%/plog_text.c \
 	%D%/segcheck.c \
 	%D%/plog_time.c \

@@ -45,7 +45,8 @@ struct plog_recovery { /* what opening had to do, for one log line */
     int64_t cut_position;
     int rebuilt_indexes;
     bool lost_end; /* it ends below where it had been on the disk */
-    bool holed;    /* below its end records are missing that were not deleted, or damaged */
+    bool holed;    /* below its end records are missing that were not deleted, or damaged, */
+    int64_t holed_from; /* from that offset on, which may be below the start */
     char cut_file[64];
     char note[1000]; /* damaged checkpoint files etc., one line, empty if none */
 };
@@ -161,6 +162,7 @@ int plog_span_read(const struct plog_span *s, uint8_t *ret);
 struct plog_scan_item {
     struct slice batch;  /* whole, its checksum is right; until the next call */
     int64_t base_offset; /* of the batch: where it stands, whatever the bytes outside its checksum say */
+    bool misplaced;      /* outside its checksum it says something else: offset, length or epoch are damaged */
     bool lost;           /* no batch, but n bytes that are damaged; base_offset is the first offset missing */
     int64_t segment, at, n; /* base offset of the segment, position in its .log, bytes */
 };
@@ -193,6 +195,10 @@ int plog_retain(struct plog *l, int64_t hw, int64_t now_ms);
 int plog_delete_before(struct plog *l, int64_t offset);
 /* S11: drops everything from offset on, and all of the batch that holds it. -ERANGE: the start is behind that. Blocks. */
 int plog_truncate(struct plog *l, int64_t offset);
+/* S10: of a damaged log whose records others have: lets go of everything from the record at `offset` on, whatever can be read
+ * there; of everything, so that it begins anew at 0, when that is not above its start. Then the end says how far it came.
+ * May be done again after an error. Blocks. lib/store/plog_mend.c */
+int plog_mend(struct plog *l, int64_t offset);
 /* Forgets producers idle for longer than producer_expiry_ms. */
 void plog_expire_producers(struct plog *l, int64_t now_ms);
 int32_t plog_n_producers(struct plog *l); /* that it remembers now; may change at once */

@@ -143,6 +143,15 @@ int plog_flush_all(struct plog *l);
  * slow_mu. */
 int plog_delete_front(struct plog *l, int64_t start);
 
+/* ---- plog_truncate.c ---- */
+enum cut_by {
+    CUT_BY_INDEX,
+    CUT_BY_SCAN,        /* where good batches end that can be read */
+    CUT_BEFORE_SEGMENT, /* all of the segment that holds the offset goes, and nothing of it is read */
+};
+/* Under slow_mu; the caller judges errors. */
+int plog_truncate_by(struct plog *l, int64_t offset, enum cut_by by);
+
 /* ---- plog_mark.c ---- */
 bool plog_read_mark(struct plog *l, struct flush_mark *ret); /* false, and offset -1: it cannot be used */
 /* Not synced; under mark_mu once the log is open. */

@@ -119,6 +119,7 @@ static int take_misplaced(struct plog_scan *s, struct plog_scan_item *ret)
     if (batch_crc(batch.p, batch.n) != h.crc)
         return 0;
     take_batch(s, batch, s->next, s->bad_at, ret);
+    ret->misplaced = true;
     s->bad_at += got;
     return 1;
 }

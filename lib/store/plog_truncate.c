@@ -116,14 +116,28 @@ static int find_cut_by_scan(struct segment *s, int64_t offset, struct place *ret
     return segment_walk(s, s->sum.size, s->sum.end_offset, true, pass_good_batch, &c);
 }
 
+/* Nothing of the segment is read, nor of what follows. */
+static int find_cut_before(struct plog *l, struct cut *ret)
+{
+    struct segment *before = ret->i > 0 ? l->segs[ret->i - 1] : NULL;
+    int rc = before == NULL ? 0 : plog_load_segment(l, before);
+
+    ret->text_base = before == NULL ? ret->seg->text_base : before->text_base + before->sum.text_bytes;
+    ret->sum = segment_sum_empty(ret->seg->base);
+    return rc;
+}
+
 /* -EBADMSG: what is known of ret->seg contradicts its log. */
-static int find_cut(struct plog *l, int64_t offset, bool by_scan, struct cut *ret)
+static int find_cut(struct plog *l, int64_t offset, enum cut_by by, struct cut *ret)
 {
     struct place at;
     int64_t text_at = 0;
+    bool by_scan = by == CUT_BY_SCAN;
 
     ret->i = plog_find_segment(l, offset);
     ret->seg = l->segs[ret->i];
+    if (by == CUT_BEFORE_SEGMENT)
+        return find_cut_before(l, ret);
     int rc = plog_load_segment(l, ret->seg);
     ret->text_base = ret->seg->text_base;
     ret->sum = segment_sum_empty(ret->seg->base);
@@ -238,6 +252,12 @@ static int cut_files(struct plog *l, const struct cut *c)
     lock_take(&l->fix_mu);
     for (int i = l->n_segs - 1; rc == 0 && i > c->i; i--)
         rc = segment_unlink(l->segs[i]);
+    if (rc == 0 && c->sum.size == 0) { /* somebody may have removed it */
+        segfile_forget(c->seg->log);
+        rc = segfile_pin(c->seg->log, true);
+        if (rc == 0)
+            segfile_unpin(c->seg->log);
+    }
     if (rc == 0)
         rc = segfile_truncate(c->seg->log, c->sum.size);
     if (rc == 0)
@@ -281,25 +301,25 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
     plog_drop_pending(l);
 }
 
-static int prepare(struct plog *l, int64_t offset, bool by_scan, struct cut *ret, struct segment **ret_lying)
+static int prepare(struct plog *l, int64_t offset, enum cut_by by, struct cut *ret, struct segment **ret_lying)
 {
     int rc = segment_write_tails(plog_active(l), &l->mu);
 
     if (rc == 0) /* a manifest speaks of the log as it was */
         rc = clean_settle_locked(l);
     if (rc == 0)
-        rc = find_cut(l, offset, by_scan, ret);
+        rc = find_cut(l, offset, by, ret);
     if (rc == -EBADMSG)
         *ret_lying = segment_ref(ret->seg);
     return rc == 0 && ret->sum.end_offset < l->start_offset ? -ERANGE : rc; /* the batch holds the start */
 }
 
 /* Under slow_mu and append_mu. *ret_lying: the segment whose index has to be mended first. */
-static int truncate_to(struct plog *l, int64_t offset, bool by_scan, struct segment **ret_lying)
+static int truncate_to(struct plog *l, int64_t offset, enum cut_by by, struct segment **ret_lying)
 {
     struct recovery r = { .l = l, .now_ms = MAX(l->newest_ms, 0) };
     struct cut c;
-    int rc = l->half_cut.seg != NULL ? 0 : prepare(l, offset, by_scan, &c, ret_lying);
+    int rc = l->half_cut.seg != NULL ? 0 : prepare(l, offset, by, &c, ret_lying);
 
     if (rc < 0)
         return rc;
@@ -323,15 +343,15 @@ static int truncate_to(struct plog *l, int64_t offset, bool by_scan, struct segm
 }
 
 /* What a full disk refuses is tried again with what was kept back for emptying it. */
-static int truncate_sparing(struct plog *l, int64_t offset, bool by_scan, struct segment **ret_lying)
+static int truncate_sparing(struct plog *l, int64_t offset, enum cut_by by, struct segment **ret_lying)
 {
-    int rc = truncate_to(l, offset, by_scan, ret_lying);
+    int rc = truncate_to(l, offset, by, ret_lying);
 
-    return datadir_spend_reserve(l->dd, rc) ? truncate_to(l, offset, by_scan, ret_lying) : rc;
+    return datadir_spend_reserve(l->dd, rc) ? truncate_to(l, offset, by, ret_lying) : rc;
 }
 
 /* A cut that was begun comes first. */
-static int try_truncate(struct plog *l, int64_t offset, bool by_scan, struct segment **ret_lying)
+static int try_truncate(struct plog *l, int64_t offset, enum cut_by by, struct segment **ret_lying)
 {
     int rc = 0;
 
@@ -339,27 +359,34 @@ static int try_truncate(struct plog *l, int64_t offset, bool by_scan, struct seg
     if (offset < l->start_offset)
         rc = -ERANGE;
     else if (l->half_cut.seg != NULL)
-        rc = truncate_sparing(l, offset, by_scan, ret_lying);
+        rc = truncate_sparing(l, offset, by, ret_lying);
     if (rc == 0 && offset < l->end_offset)
-        rc = truncate_sparing(l, offset, by_scan, ret_lying);
+        rc = truncate_sparing(l, offset, by, ret_lying);
     lock_release(&l->append_mu);
+    return rc;
+}
+
+int plog_truncate_by(struct plog *l, int64_t offset, enum cut_by by)
+{
+    lock_assert_held(&l->slow_mu);
+    struct segment *lying = NULL;
+    int rc = try_truncate(l, offset, by, &lying);
+
+    while (rc == -EBADMSG && lying != NULL && by == CUT_BY_INDEX) {
+        if (plog_repair_segment(l, lying) < 0)
+            by = CUT_BY_SCAN; /* the log itself is damaged there */
+        segment_unref(lying);
+        lying = NULL;
+        rc = try_truncate(l, offset, by, &lying);
+    }
+    segment_unref(lying);
     return rc;
 }
 
 int plog_truncate(struct plog *l, int64_t offset)
 {
-    struct segment *lying = NULL;
-    bool by_scan = false;
-
     lock_take(&l->slow_mu);
-    int rc = try_truncate(l, offset, false, &lying);
-    while (rc == -EBADMSG && lying != NULL && !by_scan) {
-        by_scan = plog_repair_segment(l, lying) < 0; /* the log itself is damaged there */
-        segment_unref(lying);
-        lying = NULL;
-        rc = try_truncate(l, offset, by_scan, &lying);
-    }
-    segment_unref(lying);
+    int rc = plog_truncate_by(l, offset, CUT_BY_INDEX);
     lock_release(&l->slow_mu);
     plog_call_done(l);
     return rc == -EBADMSG || rc == -ERANGE ? rc : plog_disk_error(l, rc, l->name);

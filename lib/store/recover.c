@@ -35,12 +35,19 @@ void recovery_note(struct recovery *r, const char *fmt, ...)
     va_end(ap);
 }
 
+void recovery_note_hole(struct recovery *r, int64_t from)
+{
+    if (!r->rec->holed || from < r->rec->holed_from)
+        r->rec->holed_from = from;
+    r->rec->holed = true;
+}
+
 void recovery_note_gap(struct recovery *r, int64_t from, int64_t to)
 {
     if (from >= to)
         return;
     r->changed = true;
-    r->rec->holed = true;
+    recovery_note_hole(r, from);
     recovery_note(r,
                   "LOST offsets %" PRId64 "..%" PRId64 ": no segment has them; what reads there is told so and can "
                   "go on at %" PRId64,
@@ -180,7 +187,8 @@ static int create_first_segment(struct recovery *r)
     else if (r->had_dir) /* its creation was interrupted, or everything is gone */
         recovery_note(r, "its directory has no segment: it begins at offset 0");
     r->changed = base > 0 || r->had_dir;
-    r->rec->holed |= base > 0;
+    if (base > 0)
+        recovery_note_hole(r, 0);
     l->start_offset = base;
     struct segment *s = segment_new(l->files, l->name, l->identity, base);
     if (r->have_ckpt)

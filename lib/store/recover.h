@@ -38,6 +38,8 @@ struct recovery {
 /* Adds to the report's one line of notes. */
 void recovery_note(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Records from that offset on are damaged or missing. */
+void recovery_note_hole(struct recovery *r, int64_t from);
 /* Offsets in [from, to) are in no segment. */
 void recovery_note_gap(struct recovery *r, int64_t from, int64_t to);
 

@@ -77,7 +77,7 @@ static void keep_damage(struct recovery *r, struct segment *s, struct segment_sc
     int64_t from = s->sum.end_offset;
 
     r->changed = true;
-    r->rec->holed = true;
+    recovery_note_hole(r, from);
     s->sum.size += it->n;
     s->sum.text_bytes += damage_text_bytes(&ss->iter, &ss->scan, it);
     s->trusted = s->sum.size; /* what stands before it is looked at when it is read */

@@ -46,7 +46,7 @@ int recovery_keep_foreign(struct recovery *r, struct segment *s)
     s->known = true;
     s->foreign = true;
     r->changed = true;
-    r->rec->holed = true;
+    recovery_note_hole(r, s->base);
     return 0;
 }
 

@@ -802,6 +802,7 @@ struct simdisk *simdisk_new(const struct simdisk_config *cfg)
         .close = sd_close,
         .mkdirat = sd_mkdirat,
         .pread = sd_pread,
+        .pread_once = sd_pread,
         .pwritev = sd_pwritev,
         .fdatasync = sd_fsync,
         .fsync = sd_fsync,
