@@ -21,6 +21,7 @@
 #include "daemon/storage/flusher.h"
 #include "daemon/storage/logdirs.h"
 #include "daemon/upkeep/cleaner.h"
+#include "daemon/upkeep/scrubber.h"
 #include "daemon/upkeep/upkeep.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
@@ -415,6 +416,7 @@ static int start_all(struct broker *b, char *err, size_t err_size)
     coordinator_start(b->coordinator);
     b->upkeep = upkeep_new(b->world, b->loops[0], b->workers, b->partitions, &b->config);
     loop_call(b->loops[0], start_cleaner, b);
+    b->scrubber = scrubber_new(b->world, b->dirs, b->partitions, &b->config);
     fill_services(b);
     b->started = true;
     return server_start(b->server, logdirs_segment_files(b->dirs), err, err_size);
@@ -453,10 +455,12 @@ bool broker_stop(struct broker *b)
     coordinator_drain(b->coordinator);
     upkeep_stop(b->upkeep);
     cleaner_stop(b->cleaner);
+    scrubber_stop(b->scrubber);
     cluster_stop(b->cluster);
     follow_stop(b->follow);
     join_loops(b); /* nobody submits jobs or appends after this */
     cleaner_free(b->cleaner);
+    scrubber_free(b->scrubber);
     workers_free(b->workers);
     flusher_free(b->flusher);
     follow_free(b->follow);

@@ -47,6 +47,7 @@ struct broker {
     struct flusher *flusher;         /* daemon/storage/flusher.h */
     struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */
     struct cleaner *cleaner;         /* daemon/upkeep/cleaner.h: compaction; set once, on loops[0] */
+    struct scrubber *scrubber;       /* daemon/upkeep/scrubber.h: damage in logs */
     struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
     struct server *server;           /* daemon/server/server.h: listeners and sessions */
     struct services services;        /* what handlers use of all this */

@@ -21,6 +21,7 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS) 
 %C%_libklogd_a_SOURCES += %D%/replica/replica.c %D%/replica/replica.h
 %C%_libklogd_a_SOURCES += %D%/replica/partition.c %D%/replica/partition.h %D%/replica/partition_int.h
 %C%_libklogd_a_SOURCES += %D%/replica/partition_follow.c %D%/replica/partition_follow.h
+%C%_libklogd_a_SOURCES += %D%/replica/partition_mend.c
 %C%_libklogd_a_SOURCES += %D%/replica/partitions.c
 EXTRA_DIST += %D%/replica/README.md
 
@@ -30,6 +31,7 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/follow/part.c
 
 # upkeep
+%C%_libklogd_a_SOURCES += %D%/upkeep/scrubber.c %D%/upkeep/scrubber.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/cleaner.c %D%/upkeep/cleaner.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/cleaner_choice.c %D%/upkeep/cleaner_choice.h
 %C%_libklogd_a_SOURCES += %D%/upkeep/upkeep.c %D%/upkeep/upkeep.h

@@ -153,6 +153,8 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
         rc = p->tried ? p->ready_rc : 0;
         p->tried = false;
     }
+    if (rc == -EBADMSG || rc == -EIO || rc == -ENOENT)
+        partition_suspect(p->pt, offset);
     if (rc == -ERANGE) {
         part_view(f, p); /* retention was faster: say where the log starts now */
         return KERR_OFFSET_OUT_OF_RANGE;
@@ -208,6 +210,7 @@ static struct wire_records part_records(const struct fetch *f, struct fetch_part
     }
     uint8_t *copy = arena_alloc(&f->r->arena, (size_t)rec.n);
     if (plog_span_read(&p->span, copy) < 0) {
+        partition_suspect(p->pt, p->q->fetch_offset);
         p->found = KERR_KAFKA_STORAGE_ERROR;
         rec.n = 0;
     }

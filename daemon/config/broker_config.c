@@ -206,6 +206,12 @@ static const struct conf_key keys[] = {
       "Time between two looks for logs to clean, when there was none.", false },
     { "log.cleaner.io.max.bytes.per.second", CONF_DOUBLE, "1e+18", 1, 1e18, NULL,
       FIELD(log_cleaner_io_max_bytes_per_second), "Cleaning reads and writes no more than this.", false },
+    { "log.scrub.interval.ms", CONF_LONG, "604800000", -1, I64_MAX, NULL, FIELD(log_scrub_interval_ms),
+      "Each so often all logs are read and their checksums compared: what is damaged is told, and copied anew where "
+      "another replica has it. -1: never.",
+      true },
+    { "log.scrub.io.max.bytes.per.second", CONF_DOUBLE, "8388608", 1, 1e18, NULL,
+      FIELD(log_scrub_io_max_bytes_per_second), "That reads no more than this, and leaves nothing in the page cache.", true },
     { "log.retention.check.interval.ms", CONF_LONG, "300000", 1, I64_MAX, NULL,
       FIELD(log_retention_check_interval_ms), "Time between two looks for segments to delete.", true },
     { "producer.id.expiration.ms", CONF_LONG, "86400000", 1, I64_MAX, NULL, FIELD(producer_id_expiration_ms),

@@ -64,6 +64,8 @@ struct broker_config {
     bool log_cleaner_enable;
     int64_t log_cleaner_dedupe_buffer_size, log_cleaner_backoff_ms;
     double log_cleaner_io_max_bytes_per_second;
+    int64_t log_scrub_interval_ms;
+    double log_scrub_io_max_bytes_per_second;
     /* groups */
     int32_t offsets_topic_num_partitions, offsets_topic_replication_factor, offsets_topic_segment_bytes;
     int32_t offsets_retention_minutes, offsets_commit_timeout_ms, offset_metadata_max_bytes;

@@ -194,14 +194,13 @@ static enum kerr choose_preferred(struct cluster *c, struct change *ch, struct p
     return KERR_NONE;
 }
 
-/* Where nobody can be elected: the first replica that there is, with what it has. */
+/* Where nobody can be elected: a replica that there is, with what it has. */
 static enum kerr choose_unclean(struct cluster *c, struct change *ch, struct partition_register *r,
                                 const struct live_broker *live, const struct live_broker **ret)
 {
     if (state_is_led(&r->st, live, c->lead.n_live) || state_successor(&r->st, live, c->lead.n_live, -1) != NULL)
         return KERR_ELECTION_NOT_NEEDED;
-    for (int32_t i = 0; i < r->st.n_replicas && *ret == NULL; i++)
-        *ret = live_find(live, c->lead.n_live, r->st.replicas[i]);
+    *ret = state_least_loss(&r->st, live, c->lead.n_live);
     if (*ret == NULL)
         return change_refuse(ch, KERR_ELIGIBLE_LEADERS_NOT_AVAILABLE, "no broker that has a replica is there");
     r->st.n_isr = 1;

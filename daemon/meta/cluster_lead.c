@@ -121,6 +121,14 @@ static bool is_damaged(struct partition *pt)
     return damaged;
 }
 
+static bool ails(struct partition *pt)
+{
+    lock_take(&pt->mu);
+    bool it_does = pt->replica.ails;
+    lock_release(&pt->mu);
+    return it_does;
+}
+
 static void seat_written(void *arg, int rc)
 {
     struct seat *s = arg;
@@ -238,6 +246,7 @@ static void elect(struct seat *s, const struct cluster_topic *t, const struct cl
         .me = c->deps.id,
         .be = c->broker_epoch,
         .damaged = is_damaged(pt),
+        .ails = ails(pt),
         .draining = c->lead.draining,
         .recovery = RECOVERY_BALANCED,
         .leaderless_ms = loop_now_ms(c->deps.loop) - s->leaderless_ms,

@@ -4,7 +4,8 @@
  *
  *     led, by another               nothing
  *     led, by this broker           nothing; draining: hand over to the first other that may lead (R11)
- *     not led, some may lead        those in the order of the replicas, each ELECTION_RANK_MS after the one before
+ *     not led, some may lead        those in the order of the replicas, each ELECTION_RANK_MS after the one before; who
+ *                                   knows of damage inside its log behind all others
  *     not led, nobody may lead      as `recovery` says; the epoch is then noted in the register, which lets followers cut
  *                                   what they know to be committed (R13)
  */
@@ -166,7 +167,7 @@ static void decide_not_led(const struct election_input *in, struct election *ret
     if (state_successor(in->state, in->live, in->n_live, -1) != NULL) {
         int32_t rank = rank_of_me(in, may_lead);
         if (rank >= 0 && !in->damaged)
-            stand(in, rank, false, ret);
+            stand(in, in->ails ? rank + in->state->n_replicas : rank, false, ret);
         return;
     }
     if (in->recovery == RECOVERY_BALANCED)

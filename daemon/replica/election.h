@@ -34,6 +34,7 @@ struct election_input {
     int32_t me;
     int64_t be;            /* this broker's epoch as it knows it itself */
     bool damaged;          /* this replica is */
+    bool ails;             /* it is, inside its log only: better than nobody */
     bool draining;         /* controlled shutdown: takes no leadership, and gives away what it has */
     enum recovery recovery;
     int64_t leaderless_ms; /* for how long this state has been seen to have no leader that lives */

@@ -472,9 +472,13 @@ bool partition_set_state(struct partition *pt, const struct partition_state *st)
     enum replica_answer answer = replica_set_state(&pt->replica, st);
     if (answer == REPLICA_TAKEN)
         wake_all(pt);
+    partition_ail(pt);
     come_back(pt);
+    bool to_mend = pt->damage_at >= 0 && replica_may_be_repaired(&pt->replica);
     lock_release(&pt->mu);
     lock_release(&pt->change_mu);
+    if (to_mend)
+        partitions_want_care(pt->registry);
     return answer == REPLICA_TAKEN || answer == REPLICA_KNOWN;
 }
 
@@ -511,7 +515,10 @@ void partition_proposal_confirmed(struct partition *pt, const struct state_chang
     replica_proposal_confirmed(&pt->replica, c, version);
     wake_all(pt);
     come_back(pt);
+    bool to_mend = pt->damage_at >= 0 && replica_may_be_repaired(&pt->replica);
     lock_release(&pt->mu);
+    if (to_mend)
+        partitions_want_care(pt->registry);
 }
 
 void partition_proposal_failed(struct partition *pt, bool unknown)

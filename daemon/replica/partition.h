@@ -52,7 +52,8 @@ struct partition {
     int32_t id;                         /* set once */
     struct uuid topic_id;               /* set once */
     bool internal;                      /* set once: only klog itself and __admin_client write to it */
-    bool lost_end, holed;               /* set once: what opening it found missing, as in struct plog_recovery */
+    bool lost_end, holed;               /* set once: what opening it found missing, as in struct plog_recovery, */
+    int64_t holed_from;                 /* and from which offset on */
     int dir;                            /* set once: index in log.dirs, -1 none */
     struct plog *log;              /* set once; NULL when it could not be opened: the replica is then damaged */
     struct replica replica;        /* guarded by mu */
@@ -61,6 +62,9 @@ struct partition {
     int32_t n_leo_watchers;        /* guarded by mu: of those, who waits for appends */
     bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
     bool begins_anew; /* guarded by mu: its log lacks the end of what it had, or all; damaged as long as the register counts on that */
+    int64_t suspect_at; /* guarded by mu: whoever read from there on met damage, or was refused; -1 nobody */
+    int64_t sound_at;   /* guarded by mu: what was suspected last, and found to be good; -1 none */
+    int64_t damage_at;  /* guarded by mu: the first record known to be damaged or missing; -1 none */
     int64_t unflushed_messages;    /* guarded by mu; policy interval */
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */
@@ -133,6 +137,20 @@ void partition_proposal_confirmed(struct partition *pt, const struct state_chang
 /* Not written; or unknown, and then the register has to be read again. */
 void partition_proposal_failed(struct partition *pt, bool unknown);
 
+/* ---- damage inside the log (S10): daemon/replica/partition_mend.c ---- */
+/* Reading from that offset on ended with an error of the log, or a follower asks again for what it was sent: whoever cares
+ * for logs is to check it. Any thread, never blocks. */
+void partition_suspect(struct partition *pt, int64_t offset);
+/* The offset to check, or -1; it is forgotten here. */
+int64_t partition_take_suspect(struct partition *pt);
+void partition_is_sound(struct partition *pt, int64_t offset); /* a check found nothing there */
+/* A check found that record damaged or missing. One of several replicas counts for nothing from now on, or hands over
+ * what it leads as soon as another may lead; the only one serves what is good. Any thread. */
+void partition_found_damage(struct partition *pt, int64_t offset, int eno);
+/* Where nobody counts on a damaged log any more: lets go of it from the damage on, and follows again. 1, 0 when nothing was
+ * to be done, or -errno: it is to be tried again. Blocks. */
+int partition_mend(struct partition *pt);
+
 /* ---- the registry of hosted partitions: daemon/replica/partitions.c ---- */
 struct partitions_deps {
     const struct world *world;
@@ -183,6 +201,11 @@ void partitions_retire(struct partitions *ps, const char *topic, int32_t id);
 int partitions_remove(struct partitions *ps, const char *topic, int32_t id);
 /* Calls f for each, without a lock held: f may block. One may just be being removed. */
 void partitions_each(struct partitions *ps, void (*f)(void *arg, struct partition *pt), void *arg);
+/* Some partition is to be checked or mended. Any thread, never blocks. */
+void partitions_want_care(struct partitions *ps);
+/* Waits for that, or until `until_ms` (monotonic) or partitions_end_care(). False: that one was called. One thread. */
+bool partitions_wait_for_care(struct partitions *ps, int64_t until_ms, bool *ret_wanted);
+void partitions_end_care(struct partitions *ps);
 /* A log directory failed: its partitions are damaged. */
 void partitions_dir_failed(struct partitions *ps, int dir);
 

@@ -33,10 +33,13 @@ void partition_follower_fetched(struct partition *pt, const struct partition_fol
 
     lock_take(&pt->mu);
     /* Between the check and now another epoch may have begun, in which this fetch shows nothing. */
-    if (replica_fetch_check(&pt->replica, who->broker_id, who->broker_epoch, leader_epoch) == KERR_NONE &&
-        replica_follower_fetched(&pt->replica, who->broker_id, who->broker_epoch, leo, now_ms))
+    bool counts = replica_fetch_check(&pt->replica, who->broker_id, who->broker_epoch, leader_epoch) == KERR_NONE;
+    bool again = counts && leo != pt->sound_at && replica_asks_again(&pt->replica, who->broker_id, leo);
+    if (counts && replica_follower_fetched(&pt->replica, who->broker_id, who->broker_epoch, leo, now_ms))
         partition_wake_due(pt);
     lock_release(&pt->mu);
+    if (again)
+        partition_suspect(pt, leo);
 }
 
 /* ---- a follower ---- */

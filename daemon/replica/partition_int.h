@@ -9,5 +9,7 @@
 void partition_wake_due(struct partition *pt);
 /* Asks for the flush that the topic's policy wants after an append of so many records; returns whether hw moved at once. */
 bool partition_flush_start(struct partition *pt, int64_t records, bool rolled);
+/* Of several replicas one with damage in its log counts for nothing: partition_mend.c. */
+void partition_ail(struct partition *pt);
 
 #endif

@@ -39,6 +39,9 @@ struct partitions {
     int *n_in_dir;                        /* guarded by lock; by index in log.dirs; those that are about to join count */
     struct lock dead_mu;
     struct cond dead; /* some partition's `gone` became true */
+    struct lock care_mu;
+    struct cond care;
+    bool care_wanted, care_ended; /* guarded by care_mu */
 };
 
 /* ---- references ---- */
@@ -84,6 +87,8 @@ struct partitions *partitions_new(const struct partitions_deps *deps)
     pthread_rwlock_init(&ps->lock, NULL);
     lock_init(&ps->dead_mu, LOCK_RANK_PARTITIONS, "partitions");
     cond_init(&ps->dead, deps->world->exec);
+    lock_init(&ps->care_mu, LOCK_RANK_PARTITIONS, "partitions' care");
+    cond_init(&ps->care, deps->world->exec);
     return ps;
 }
 
@@ -299,6 +304,7 @@ static int open_log_of(struct partition *pt, const struct uuid *topic_id, bool s
         log_recovery(pt, &rec);
     pt->lost_end |= rec.lost_end;
     pt->holed |= rec.holed;
+    pt->holed_from = rec.holed_from;
     return rc;
 }
 
@@ -419,6 +425,7 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
     pt->topic = xstrdup(topic);
     pt->id = id;
     pt->topic_id = *topic_id;
+    pt->suspect_at = pt->sound_at = pt->damage_at = -1;
     pt->internal = strcmp(topic, "__consumer_offsets") == 0 || strcmp(topic, "__transaction_state") == 0;
     pt->config = topic_config_ref(cfg);
     pt->flush.ops = &partition_flush_ops;
@@ -428,17 +435,25 @@ static struct partition *partition_make(struct partitions *ps, const char *topic
 }
 
 /* It does not have what it told others that it has. One of several replicas says so, so that it is not elected and cuts nobody's
- * log (R11); the others have it. A log that only lost its end is then copied on; one with holes is not mended in place. */
+ * log (R11); the others have it. A log that only lost its end is then copied on, one with holes is mended first. With a hole
+ * inside it is still better than nobody, and only then it leads; without its front it would take that from the others, too. */
 static void own_up(struct partition *pt, const struct partition_state *st)
 {
-    if (pt->log == NULL || st->n_replicas < 2 || !(pt->lost_end || pt->holed))
+    struct plog_ends ends;
+
+    if (pt->log == NULL)
         return;
-    replica_damage(&pt->replica);
-    pt->begins_anew = !pt->holed;
+    plog_ends(pt->log, &ends);
     if (pt->holed)
-        log_error("%s: records are missing or damaged below its end, so that this replica serves nothing: remove %s/%s while klogd "
-                  "is stopped to have it copied anew from its leader",
-                  plog_name(pt->log), datadir_path(dir_of(pt)), plog_name(pt->log));
+        pt->damage_at = pt->holed_from;
+    if (st->n_replicas < 2 || !(pt->lost_end || pt->holed))
+        return;
+    pt->begins_anew = !pt->holed;
+    if (pt->lost_end || pt->holed_from < ends.start_offset)
+        replica_damage(&pt->replica);
+    if (pt->holed)
+        log_warn("%s: records from offset %lld on are missing or damaged: it counts for nothing until they are copied from its leader",
+                 plog_name(pt->log), (long long)pt->holed_from);
     else
         log_warn("%s: it has less than it had acknowledged: it counts for nothing until it is copied from its leader",
                  plog_name(pt->log));
@@ -610,6 +625,34 @@ static void dir_failed_cb(void *arg, struct partition *pt)
         partition_disk_failed(pt);
 }
 
+void partitions_want_care(struct partitions *ps)
+{
+    lock_take(&ps->care_mu);
+    ps->care_wanted = true;
+    cond_signal(&ps->care);
+    lock_release(&ps->care_mu);
+}
+
+void partitions_end_care(struct partitions *ps)
+{
+    lock_take(&ps->care_mu);
+    ps->care_ended = true;
+    cond_signal(&ps->care);
+    lock_release(&ps->care_mu);
+}
+
+bool partitions_wait_for_care(struct partitions *ps, int64_t until_ms, bool *ret_wanted)
+{
+    lock_take(&ps->care_mu);
+    while (!ps->care_wanted && !ps->care_ended && world_mono_ms(ps->deps.world) < until_ms)
+        cond_wait_until(&ps->care, &ps->care_mu, until_ms);
+    *ret_wanted = ps->care_wanted;
+    ps->care_wanted = false;
+    bool goes_on = !ps->care_ended;
+    lock_release(&ps->care_mu);
+    return goes_on;
+}
+
 void partitions_dir_failed(struct partitions *ps, int dir)
 {
     partitions_each(ps, dir_failed_cb, &dir);
@@ -740,6 +783,8 @@ void partitions_free(struct partitions *ps)
     pthread_rwlock_destroy(&ps->lock);
     lock_done(&ps->dead_mu);
     cond_done(&ps->dead);
+    lock_done(&ps->care_mu);
+    cond_done(&ps->care);
     free(ps->n_in_dir);
     free(ps);
 }

@@ -12,6 +12,9 @@
  *     any of them --> DAMAGED                               the disk failed, or the log was cut below hw
  *     DAMAGED --> TRUNCATING, OFFLINE                       repaired, and the register does not count on the old log
  *
+ * A replica that ails has damage inside its log. Whoever follows with such a log is damaged at once; whoever leads goes on
+ * until another may, so that what is good of the only log there is can still be read.
+ *
  * The high watermark moves only in advance(), which is R5 written down. Each event ends in hold(), where everything
  * that must be true of a replica is asserted: that costs a few comparisons, and a wrong watermark costs records.
  */
@@ -145,6 +148,10 @@ static void begin_epoch(struct replica *r)
     replica_move(r, role_by_state(r, &r->state));
     if (r->role == REPLICA_LEADER)
         r->leso = r->leo;
+    if (r->ails && replica_follows(r)) {
+        replica_move(r, REPLICA_DAMAGED);
+        r->damaged_in = r->state.leader_epoch - 1; /* nothing was fetched in this one */
+    }
 }
 
 /* R1: within one epoch neither the leader nor the set of replicas changes, and versions only grow. Whoever wrote the
@@ -255,6 +262,12 @@ enum kerr replica_fetch_check(const struct replica *r, int32_t broker_id, int64_
     return be < r->follower[i].be ? KERR_STALE_BROKER_EPOCH : KERR_NONE;
 }
 
+bool replica_asks_again(const struct replica *r, int32_t broker_id, int64_t leo)
+{
+    int32_t i = state_replica_index(&r->state, broker_id);
+    return r->role == REPLICA_LEADER && i >= 0 && r->follower[i].leo == leo && r->follower[i].leader_leo > leo;
+}
+
 bool replica_follower_fetched(struct replica *r, int32_t broker_id, int64_t be, int64_t leo, int64_t now_ms)
 {
     int32_t i = state_replica_index(&r->state, broker_id);
@@ -340,6 +353,13 @@ void replica_damage(struct replica *r)
     stop_leading(r, REPLICA_DAMAGED);
 }
 
+void replica_ail(struct replica *r)
+{
+    r->ails = true;
+    if (replica_follows(r))
+        replica_damage(r);
+}
+
 /* The register counts on it: as a member that may be elected, as the leader, or, in the epoch of the damage, by fetches
  * that the leader remembers. A new epoch makes the leader forget them, and fences those still under way (R6). */
 static bool is_counted_on(const struct replica *r)
@@ -350,11 +370,17 @@ static bool is_counted_on(const struct replica *r)
            (s->leader >= 0 && r->damaged_in >= 0 && s->leader_epoch <= r->damaged_in && !KLOG_BUG("R1-damage"));
 }
 
+bool replica_may_be_repaired(const struct replica *r)
+{
+    return r->role == REPLICA_DAMAGED && !is_counted_on(r);
+}
+
 bool replica_repaired(struct replica *r, int64_t leo, int64_t fleo, int64_t hw)
 {
     KCHECK(leo >= 0 && fleo >= 0 && fleo <= leo);
-    if (r->role != REPLICA_DAMAGED || is_counted_on(r))
+    if (!replica_may_be_repaired(r))
         return false;
+    r->ails = false;
     r->leo = leo;
     r->fleo = fleo;
     r->hw = hw < 0 ? 0 : MIN(hw, leo);
@@ -463,14 +489,34 @@ static bool propose_isr(const struct replica *r, const struct replica_tick *t, s
     return changed || r->unsettled;
 }
 
+/* This replica counts for nothing: it is in sync no more, so that nobody waits for it, or, where the floor needs a member,
+ * may not be elected (R8, R11). */
+static void count_out_me(const struct replica *r, struct partition_state *to)
+{
+    int32_t at = state_isr_index(to, r->me);
+    if (at >= 0 && to->n_isr > replica_isr_floor(r))
+        isr_drop(to, at);
+    else if (at >= 0)
+        to->isr_be[at] = 0;
+}
+
+/* A leader that ails, as soon as another may lead. */
+static bool propose_stepping_down(const struct replica *r, const struct replica_tick *t, struct state_change *c)
+{
+    const struct live_broker *b = r->ails ? state_successor(&c->to, t->live, t->n_live, r->me) : NULL;
+    if (b == NULL)
+        return false;
+    count_out_me(r, &c->to);
+    state_change_check(c, b->id, b->be);
+    return state_change_leader(c, b);
+}
+
 /* In a new epoch, in which this replica may not be elected; who leads goes on, or another takes over. */
 static bool propose_confession(const struct replica *r, const struct replica_tick *t, struct state_change *c)
 {
     if (!is_counted_on(r))
         return false;
-    int32_t at = state_isr_index(&c->to, r->me);
-    if (at >= 0)
-        c->to.isr_be[at] = 0;
+    count_out_me(r, &c->to);
     if (c->to.leader != r->me || c->to.leader_be != r->be)
         return KLOG_BUG("R1-damage") || state_change_next_epoch(c);
     const struct live_broker *b = state_successor(&c->to, t->live, t->n_live, r->me);
@@ -486,7 +532,9 @@ bool replica_tick(struct replica *r, const struct replica_tick *t, struct state_
     if (r->in_flight || (r->role != REPLICA_LEADER && r->role != REPLICA_DAMAGED))
         return false;
     state_change_begin(ret, &r->state, r->me, r->be);
-    return r->role == REPLICA_LEADER ? propose_isr(r, t, ret) : propose_confession(r, t, ret);
+    if (r->role == REPLICA_DAMAGED)
+        return propose_confession(r, t, ret);
+    return propose_stepping_down(r, t, ret) || propose_isr(r, t, ret);
 }
 
 bool replica_proposal_sent(struct replica *r, const struct state_change *c)

@@ -51,6 +51,7 @@ struct replica {
     int64_t sent_version;  /* on top of this version */
     bool unsettled;        /* an earlier one may yet be written: nobody knows its outcome (R3) */
     int32_t damaged_in;    /* the leader epoch in which it was damaged */
+    bool ails;             /* records inside its log are damaged or missing: see replica_ail() */
     int64_t leo;           /* log end offset */
     int64_t fleo;          /* flushed; equals leo under policy async */
     int64_t hw;            /* never moves back within an epoch */
@@ -78,6 +79,8 @@ bool replica_flushed(struct replica *r, int64_t fleo);
 /* May that fetch be answered (R6)? NONE, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH,
  * UNKNOWN_LEADER_EPOCH, or STALE_BROKER_EPOCH: an earlier life of that broker sent it. */
 enum kerr replica_fetch_check(const struct replica *r, int32_t broker_id, int64_t be, int32_t leader_epoch);
+/* Did it ask for leo before, when there was more to be had? Then it could not take what it was sent. */
+bool replica_asks_again(const struct replica *r, int32_t broker_id, int64_t leo);
 /* A fetch that passed the check asked for leo, and the epoch of its last record is the leader's there: only then does
  * the follower have all below. One that must cut first is not told. */
 bool replica_follower_fetched(struct replica *r, int32_t broker_id, int64_t be, int64_t leo, int64_t now_ms);
@@ -105,6 +108,12 @@ bool replica_learn_hw(struct replica *r, int64_t leader_hw); /* FETCHING; hears 
 /* Its disk failed or lied. Until replica_repaired() each tick of a partition whose register may still count on it
  * proposes to take that back. */
 void replica_damage(struct replica *r);
+/* Inside its log something is damaged or missing, while its end is where it was. A follower is damaged by that; who leads, or is
+ * elected since nobody else may be, serves what is good, and each tick proposes to hand over to another that may lead. Until
+ * replica_repaired(). */
+void replica_ail(struct replica *r);
+/* Nobody counts on it: what is bad of its log may go. */
+bool replica_may_be_repaired(const struct replica *r);
 /* Its log is a beginning of the leader's again, perhaps an empty one, and durable. False, and it stays damaged: the register may
  * still count on the old one, or it is the leader itself. */
 bool replica_repaired(struct replica *r, int64_t leo, int64_t fleo, int64_t hw);
@@ -118,7 +127,7 @@ struct replica_tick {
 };
 /* At least twice in lag_max_ms, and when brokers come or go. True: the register should be changed so: a follower
  * joins (R9, R10) or is found complete again, one that is dead or lags is left out as far as the floor allows (R8), an
- * unknown outcome is settled (R3), damage is owned up to. */
+ * unknown outcome is settled (R3), damage is owned up to, a leader with a damaged log hands over. */
 bool replica_tick(struct replica *r, const struct replica_tick *t, struct state_change *ret);
 /* It is about to be sent (R4). False: things have changed, do not send it. One at a time; each that was sent is followed by
  * one of the other three. */

@@ -82,6 +82,22 @@ const struct live_broker *state_successor(const struct partition_state *s, const
     return NULL;
 }
 
+/* 0: a member; 1: not in sync; 2: it says that it is damaged. */
+static int loss_rank(const struct partition_state *s, int32_t id)
+{
+    int32_t at = state_isr_index(s, id);
+    return at < 0 ? 1 : s->isr_be[at] == 0 ? 2 : 0;
+}
+
+const struct live_broker *state_least_loss(const struct partition_state *s, const struct live_broker *live, size_t n)
+{
+    for (int rank = 0; rank <= 2; rank++)
+        for (int32_t i = 0; i < s->n_replicas; i++)
+            if (loss_rank(s, s->replicas[i]) == rank && live_find(live, n, s->replicas[i]) != NULL)
+                return live_find(live, n, s->replicas[i]);
+    return NULL;
+}
+
 void state_change_begin(struct state_change *ret, const struct partition_state *s, int32_t me, int64_t be)
 {
     ret->to = *s;

@@ -61,6 +61,9 @@ bool state_may_lead(const struct partition_state *s, const struct live_broker *l
 /* The first of the replicas, but `not`, that may lead; NULL none. */
 const struct live_broker *state_successor(const struct partition_state *s, const struct live_broker *live, size_t n,
                                           int32_t not);
+/* Where nobody may lead, and records are given up: the registered replica that has most, as far as the register tells. Members of
+ * the in-sync set before others, who has owned up to damage last; the first of the replicas of equal ones. NULL none. */
+const struct live_broker *state_least_loss(const struct partition_state *s, const struct live_broker *live, size_t n);
 
 /* A change that changes nothing yet, conditional on s and on the writer's own incarnation. */
 void state_change_begin(struct state_change *ret, const struct partition_state *s, int32_t me, int64_t be);

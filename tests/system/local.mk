@@ -169,6 +169,7 @@ SYSTEM_TESTS += \
     %D%/511-an-empty-disk-comes-first.t \
     %D%/512-nobody-leads.t \
     %D%/513-strangers-among-the-registrations.t \
+    %D%/530-damage-is-copied-anew.t \
     %D%/514-who-is-no-follower.t \
     %D%/530-three-brokers-in-the-field.t \
     %D%/501-two-brokers.t \

@@ -120,6 +120,34 @@ static void only_a_member_whose_disk_kept_everything_is_elected(void **state)
     assert_int_equal(decide(&in).what, ELECTION_NOTHING);
 }
 
+/* Its log has damage inside: better than nobody. */
+static void who_ails_stands_behind_all_others(void **state)
+{
+    (void)state;
+    struct partition_state s = state_led_by(-1);
+    struct election_input in = input(&s, all_live, 3, 1);
+    in.ails = true;
+    struct election e = decide(&in);
+    assert_int_equal(e.what, ELECTION_WAIT);
+    assert_int_equal(e.wait_ms, 3 * ELECTION_RANK_MS);
+    in.leaderless_ms = 3 * ELECTION_RANK_MS;
+    assert_int_equal(decide(&in).what, ELECTION_TAKE);
+}
+
+static void of_those_that_may_not_lead_the_least_loss_is_chosen(void **state)
+{
+    (void)state;
+    struct partition_state s = state_led_by(-1);
+    s.n_isr = 2; /* 3 is out of sync */
+    s.isr_be[0] = 0; /* 1 says that it is damaged */
+    assert_int_equal(state_least_loss(&s, all_live, 3)->id, 2);
+    assert_int_equal(state_least_loss(&s, all_live + 2, 1)->id, 3);
+    assert_int_equal(state_least_loss(&s, all_live, 1)->id, 1);
+    s.isr_be[1] = 0;
+    assert_int_equal(state_least_loss(&s, all_live, 3)->id, 3);
+    assert_null(state_least_loss(&s, all_live, 0));
+}
+
 static void who_stops_hands_over_to_one_that_may_lead(void **state)
 {
     (void)state;
@@ -265,6 +293,8 @@ int main(void)
         cmocka_unit_test(who_is_gone_or_restarted_leads_no_more),
         cmocka_unit_test(only_a_member_whose_disk_kept_everything_is_elected),
         cmocka_unit_test(who_stops_hands_over_to_one_that_may_lead),
+        cmocka_unit_test(who_ails_stands_behind_all_others),
+        cmocka_unit_test(of_those_that_may_not_lead_the_least_loss_is_chosen),
         cmocka_unit_test(the_preferred_replica_gets_it_back_when_it_may_lead),
         cmocka_unit_test(by_hand_nothing_happens),
         cmocka_unit_test(proactively_a_member_is_taken_before_others),

@@ -662,8 +662,16 @@ static void a_damaged_follower_says_so_and_comes_back_when_it_is_not_counted_on(
     replica_set_state(&r, &s);
     replica_damage(&r);
     assert_false(replica_repaired(&r, 12, 12, 12));
+    replica_set_min_isr(&r, 3); /* the floor needs it */
     assert_true(tick_all(&r, 0, &c));
+    assert_int_equal(c.to.n_isr, 3);
     assert_int_equal(c.to.isr_be[1], 0);
+    replica_set_min_isr(&r, 2);
+    assert_true(tick_all(&r, 0, &c));
+    assert_int_equal(c.to.n_isr, 2); /* nobody waits for it */
+    assert_int_equal(c.to.isr[0], 1);
+    assert_int_equal(c.to.isr[1], 3);
+    assert_int_equal(c.to.isr_be[1], 30);
     assert_int_equal(c.to.isr_be[0], 10);
     assert_int_equal(c.to.leader, 1);
     assert_int_equal(c.to.leader_be, 10);
@@ -715,13 +723,81 @@ static void a_damaged_leader_hands_over(void **state)
     assert_int_equal(c.to.leader, 3);
     assert_int_equal(c.to.leader_be, 30);
     assert_int_equal(c.to.leader_epoch, 6);
-    assert_int_equal(c.to.isr_be[0], 0);
+    assert_int_equal(c.to.n_isr, 2);
+    assert_int_equal(c.to.isr[0], 2);
+    assert_int_equal(c.to.isr[1], 3);
     assert_int_equal(c.n_checks, 2);
     assert_int_equal(c.check[1].id, 3);
     assert_int_equal(c.check[1].be, 30);
     assert_true(tick(&r, 0, alone, 2, &c)); /* 2 may not lead (R11) */
     assert_int_equal(c.to.leader, -1);
     assert_int_equal(c.to.leader_epoch, 6);
+}
+
+/* S10: what is good of the only log there is is served on. */
+static void a_leader_that_ails_goes_on_until_another_may_lead(void **state)
+{
+    (void)state;
+    static const struct live_broker alone[] = { { 1, 10, 1 }, { 2, 21, 21 } };
+    struct replica r = leader_of_three(3, 2, 10);
+    struct state_change c;
+    replica_ail(&r);
+    assert_true(replica_leads(&r));
+    assert_false(replica_may_be_repaired(&r));
+    tick(&r, 0, alone, 2, &c); /* whatever is left out of the in-sync set */
+    assert_int_equal(c.to.leader, 1);
+    assert_int_equal(c.to.leader_epoch, 5);
+    assert_true(tick(&r, 0, without_2, 2, &c));
+    assert_int_equal(c.to.leader, 3);
+    assert_int_equal(c.to.leader_be, 30);
+    assert_int_equal(c.to.leader_epoch, 6);
+    assert_int_equal(c.to.n_isr, 2);
+    assert_int_equal(c.to.isr[0], 2);
+    assert_int_equal(c.n_checks, 2);
+    assert_int_equal(c.check[1].id, 3);
+    assert_true(replica_proposal_sent(&r, &c));
+    assert_true(replica_leads(&r));
+    replica_proposal_confirmed(&r, &c, 9);
+    assert_int_equal(r.role, REPLICA_DAMAGED);
+    assert_true(replica_may_be_repaired(&r));
+    assert_true(replica_repaired(&r, 4, 4, 10));
+    assert_int_equal(r.role, REPLICA_TRUNCATING);
+    assert_int_equal(r.hw, 4);
+    assert_false(r.ails);
+}
+
+static void a_follower_that_ails_is_damaged_and_so_is_one_that_comes_to_follow(void **state)
+{
+    (void)state;
+    struct replica r;
+    struct partition_state s = state_of(1, 5, 3, 3, 3);
+    struct state_change c;
+    replica_init(&r, 2, 20, 10, 10, 6);
+    replica_ail(&r);
+    assert_int_equal(r.role, REPLICA_OFFLINE); /* it may be the only one */
+    replica_set_state(&r, &s);
+    assert_int_equal(r.role, REPLICA_DAMAGED);
+    assert_false(replica_may_be_repaired(&r)); /* the register counts on it */
+    assert_true(tick_all(&r, 0, &c));
+    assert_true(replica_proposal_sent(&r, &c));
+    replica_proposal_confirmed(&r, &c, 4);
+    assert_true(replica_repaired(&r, 3, 3, 6));
+    assert_int_equal(r.role, REPLICA_TRUNCATING);
+    replica_ail(&r);
+    assert_int_equal(r.role, REPLICA_DAMAGED);
+}
+
+static void a_follower_that_asks_twice_for_the_same_is_noticed(void **state)
+{
+    (void)state;
+    struct replica r = leader_of_three(3, 2, 10);
+    assert_false(replica_asks_again(&r, 2, 10));
+    replica_follower_fetched(&r, 2, 20, 8, 0);
+    assert_true(replica_asks_again(&r, 2, 8));
+    assert_false(replica_asks_again(&r, 2, 9));
+    assert_false(replica_asks_again(&r, 9, 8));
+    replica_follower_fetched(&r, 2, 20, 10, 0); /* it has all: asking again is waiting */
+    assert_false(replica_asks_again(&r, 2, 10));
 }
 
 /* ---- every history of DEPTH events over three replicas ---- */
@@ -912,6 +988,9 @@ int main(void)
         cmocka_unit_test(a_damaged_follower_says_so_and_comes_back_when_it_is_not_counted_on),
         cmocka_unit_test(a_damaged_replica_out_of_sync_asks_for_a_new_epoch_too),
         cmocka_unit_test(a_damaged_leader_hands_over),
+        cmocka_unit_test(a_leader_that_ails_goes_on_until_another_may_lead),
+        cmocka_unit_test(a_follower_that_ails_is_damaged_and_so_is_one_that_comes_to_follow),
+        cmocka_unit_test(a_follower_that_asks_twice_for_the_same_is_noticed),
         cmocka_unit_test(every_short_history_keeps_the_rules),
     };
     return RUN(tests);
