@@ -198,6 +198,8 @@ static bool is_alone(const struct broker *b)
 static int open_zookeeper(struct broker *b, char *err, size_t err_size)
 {
     struct zookeeper_target to;
+    if (b->open_registers != NULL)
+        return b->open_registers(b->open_registers_arg, b->loops[0], &b->registers, err, err_size);
     int rc = zookeeper_target_of(&b->config, b->world, &to, err, err_size);
     if (rc < 0)
         return rc;

@@ -16,6 +16,7 @@
 #include "lib/loop/loop.h"
 #include "lib/loop/workers.h"
 
+struct registers;
 struct world;
 
 /* What klogd's exit status says; see klogd(8). */
@@ -31,6 +32,10 @@ struct broker {
     const struct world *world;   /* set by the caller */
     struct broker_config config; /* set once; with what changes while it runs: cluster_image.defaults */
     int64_t registers_compact_min; /* set by the caller: as registers_open_embedded() takes it; 0 */
+    /* Set by the caller, or NULL: opens the registers of a cluster, in the place of zookeeper.connect's; as
+     * registers_open_zookeeper(). */
+    int (*open_registers)(void *arg, struct loop *lp, struct registers **ret, char *err, size_t err_size);
+    void *open_registers_arg;
     int32_t id;                  /* set once */
     char cluster_id[64];         /* set once */
     struct loop **loops; /* reactors, which only become more, on loops[0], which also runs the meta callbacks and upkeep timers */

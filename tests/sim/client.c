@@ -14,12 +14,12 @@ enum { PATIENCE_S = 20 };
 
 struct sim *client_sim(const struct rawclient *c)
 {
-    return c->play->sim;
+    return c->sim;
 }
 
 struct truth *client_truth(const struct rawclient *c)
 {
-    return &c->play->truth;
+    return c->truth;
 }
 
 /* ---- life ---- */
@@ -36,20 +36,31 @@ static void on_timer(struct sim_step *st)
         client_tick_in(c, 500 * SIM_MS);
 }
 
-struct rawclient *rawclient_new(struct play *play, const struct client_kind *kind, int number, int host)
+struct rawclient *rawclient_new_to(const struct rawclient *like, const struct client_kind *kind, uint64_t stream)
 {
     struct rawclient *c = xcalloc(1, kind->size);
-    c->play = play;
+    c->play = like->play;
+    c->sim = like->sim;
+    c->nw = like->nw;
+    c->truth = like->truth;
     c->kind = kind;
-    c->number = number;
-    c->host = host;
-    c->rnd = rnd_of(sim_seed(play->sim), RND_CLIENT, (uint64_t)number);
+    c->number = like->number;
+    c->host = like->host;
+    c->to_host = like->to_host;
+    c->rnd = rnd_of(sim_seed(c->sim), RND_CLIENT, stream);
     c->timer.run = on_timer;
     TAILQ_INIT(&c->asked);
     kind->start(c);
     if (!sim_step_is_set(&c->timer))
         client_tick_in(c, rnd_range(&c->rnd, 0, 200 * SIM_MS));
     return c;
+}
+
+struct rawclient *rawclient_new(struct play *play, const struct client_kind *kind, int number, int host)
+{
+    struct rawclient like = { .play = play, .sim = play->sim, .nw = play->nw, .truth = &play->truth, .number = number,
+                              .host = host, .to_host = PLAY_BROKER_HOST };
+    return rawclient_new_to(&like, kind, (uint64_t)number);
 }
 
 static void drop_connection(struct rawclient *c)
@@ -291,7 +302,7 @@ void client_connect(struct rawclient *c)
         .written_to = on_written_to,
     };
     KCHECK(c->end == NULL);
-    c->end = simend_connect(c->play->nw, c->host, PLAY_BROKER_HOST, PLAY_BROKER_PORT, &ops, c);
+    c->end = simend_connect(c->nw, c->host, c->to_host, PLAY_BROKER_PORT, &ops, c);
 }
 
 /* ---- what several kinds ask ---- */

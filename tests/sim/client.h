@@ -37,9 +37,12 @@ struct client_kind {
 };
 
 struct rawclient {
-    struct play *play;
+    struct play *play; /* NULL: a client of several brokers (fleet.h) */
+    struct sim *sim;
+    struct simnet *nw;
+    struct truth *truth;
     const struct client_kind *kind;
-    int number, host;
+    int number, host, to_host; /* its own, and the broker's */
     struct rnd rnd;
     struct sim_step timer;
     struct simend *end; /* NULL: no connection */
@@ -58,6 +61,8 @@ struct rawclient {
 };
 
 struct rawclient *rawclient_new(struct play *play, const struct client_kind *kind, int number, int host);
+/* Of another broker than play.h's. stream: of its random numbers. */
+struct rawclient *rawclient_new_to(const struct rawclient *like, const struct client_kind *kind, uint64_t stream);
 void rawclient_free(struct rawclient *c);
 
 void client_connect(struct rawclient *c);

@@ -39,8 +39,9 @@ UNIT_TESTS += %D%/test_simregisters
 # The simulator: a whole broker with raw clients. `make check` runs a few seeds (tests/sim/seeds.sh), `make check-sim` 20,000.
 check_PROGRAMS += %D%/sim
 %C%_sim_SOURCES = %D%/batches.c %D%/batches.h %D%/client.c %D%/client.h %D%/client_admin.c %D%/client_fetch.c %D%/client_group.c \
-	%D%/client_produce.c %D%/client_rude.c %D%/diskcheck.c %D%/diskcheck.h %D%/diskread.c %D%/diskread.h %D%/libclient.c %D%/libclient.h %D%/logplay.c %D%/logplay.h %D%/main.c %D%/marks.c %D%/marks.h %D%/plan.c %D%/plan.h \
-	%D%/play.c %D%/play.h %D%/rot.c %D%/rot.h %D%/simbroker.c %D%/simbroker.h %D%/simhost.c %D%/simhost.h %D%/truth.c %D%/truth.h
+	%D%/client_produce.c %D%/client_rude.c %D%/diskcheck.c %D%/diskcheck.h %D%/core_election.c %D%/core_replica.c %D%/core_state.c %D%/diskread.c %D%/diskread.h %D%/fleet.c %D%/fleet.h %D%/fleet_clients.c %D%/fleet_int.h %D%/fleet_plan.c %D%/fleet_rules.c \
+	%D%/libclient.c %D%/libclient.h %D%/logplay.c %D%/logplay.h %D%/main.c %D%/marks.c %D%/marks.h %D%/plan.c %D%/plan.h \
+	%D%/play.c %D%/play.h %D%/rot.c %D%/rot.h %D%/simbroker.c %D%/simbroker.h %D%/simhost.c %D%/simhost.h %D%/simregisters.c %D%/simregisters.h %D%/truth.c %D%/truth.h
 %C%_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_sim_LDFLAGS = $(AM_LDFLAGS) $(SIM_WRAP)
 %C%_sim_LDADD = %D%/libsim.a %D%/libsimdisk.a lib/client/libclient.a $(LIBS_KLOGD)
@@ -70,6 +71,10 @@ check-sim: %D%/sim
 	%D%/sim --log-only --seeds 1..20000 --jobs $$(nproc) --all-marks
 	%D%/sim --seeds 1..20000 --jobs $$(nproc) --all-marks
 
+# Several brokers with replicated partitions: fleet.h.
+check-sim-cluster: %D%/sim
+	%D%/sim --cluster --seeds 1..20000 --jobs $$(nproc) --all-marks
+
 # One partition as the state machines of daemon/replica see it: core.h. `make check` runs some thousand seeds and sees that rules
 # that are switched off are found out (tests/sim/core.sh); `make check-sim-core` runs 200,000.
 check_PROGRAMS += %D%/core
@@ -86,4 +91,4 @@ check-sim-bugs:
 check-sim-hashes:
 	CC='$(CC)' bash $(srcdir)/tests/sim/hashes.sh $(srcdir) $(abs_top_builddir)/sim-hashes
 EXTRA_DIST += %D%/bugs %D%/bugs.py %D%/hashes.sh
-.PHONY: check-sim check-sim-bugs check-sim-hashes
+.PHONY: check-sim check-sim-cluster check-sim-bugs check-sim-hashes

@@ -3,12 +3,12 @@
  * The simulator: runs seeds.
  *
  *     sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink] [--twice PERCENT]
- *         [--failures N] [--hashes] [--log-only] [--copies] [--all-marks]
+ *         [--failures N] [--hashes] [--log-only] [--copies] [--cluster] [--bug RULE] [--all-marks]
  *
  * Many seeds run in processes of their own, a fork for each few hundred (what a crashed broker had in memory is never freed), J
  * of them at a time. A seed that fails is named with the command that repeats it. --trace prints each event, --log the
  * broker's own lines. --log-only runs a log without a broker (logplay.h), --copies one that
- * follows. --all-marks fails when something that is counted was
+ * follows, --cluster several brokers (fleet.h), of whose rules --bug switches one off. --all-marks fails when something that is counted was
  * never come past. --shrink leaves out faults of a failing seed as long as it fails by the same rule, and prints the plan
  * that is left.
  */
@@ -29,6 +29,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/store/plog_check.h"
+#include "tests/sim/fleet.h"
 #include "tests/sim/logplay.h"
 #include "tests/sim/marks.h"
 #include "tests/sim/play.h"
@@ -42,7 +43,7 @@ enum {
 static struct options {
     uint64_t from, to;
     int jobs;
-    bool trace, log, print_plan, shrink, hashes, log_only, copies, all_marks;
+    bool trace, log, print_plan, shrink, hashes, log_only, copies, cluster, all_marks;
     int twice, failures; /* percent; after so many no more is begun */
     const char *plan_file;
     struct plan plan;
@@ -58,7 +59,7 @@ static struct shared {
 static void usage(void)
 {
     fprintf(stderr, "usage: sim [--seed N] [--seeds A..B] [--jobs J] [--trace] [--log] [--plan FILE] [--print-plan] [--shrink]\n"
-                    "           [--twice PERCENT] [--failures N] [--hashes] [--log-only] [--copies] [--all-marks]\n");
+                    "           [--twice PERCENT] [--failures N] [--hashes] [--log-only] [--copies] [--cluster] [--bug RULE] [--all-marks]\n");
     exit(2);
 }
 
@@ -88,10 +89,21 @@ static void watch(int cpu_seconds, unsigned seconds)
 
 static void play(uint64_t seed, unsigned prints, struct play_figures *ret)
 {
+    const struct plan *plan = opt.plan_file != NULL ? &opt.plan : NULL;
     if (opt.log_only)
         logplay_run(seed, opt.copies, prints, ret);
+    else if (opt.cluster)
+        fleet_run(seed, plan, prints, ret);
     else
-        play_run(seed, opt.plan_file != NULL ? &opt.plan : NULL, prints, ret);
+        play_run(seed, plan, prints, ret);
+}
+
+static void plan_of(uint64_t seed, struct plan *ret)
+{
+    if (opt.cluster)
+        fleet_plan_of(seed, ret);
+    else
+        play_plan_of(seed, ret);
 }
 
 static void run_one(uint64_t seed)
@@ -147,7 +159,7 @@ static void note_failure(uint64_t seed, int status)
         printf("seed %" PRIu64 ": ended by signal %d (%s)\n", seed, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) != SIM_EXIT_FAILED)
         printf("seed %" PRIu64 ": ended with status %d\n", seed, WEXITSTATUS(status));
-    printf("repeat: tests/sim/sim%s --seed %" PRIu64 " --log\n", opt.copies ? " --copies" : opt.log_only ? " --log-only" : "", seed);
+    printf("repeat: tests/sim/sim%s --seed %" PRIu64 " --log\n", opt.copies ? " --copies" : opt.log_only ? " --log-only" : opt.cluster ? " --cluster" : "", seed);
     fflush(stdout);
 }
 
@@ -211,7 +223,10 @@ static void rule_of(uint64_t seed, const struct plan *plan, char ret[16])
         struct play_figures f;
         dup2(fds[1], STDOUT_FILENO);
         watch(SEED_SECONDS, STUCK_SECONDS);
-        play_run(seed, plan, 0, &f);
+        if (opt.cluster)
+            fleet_run(seed, plan, 0, &f);
+        else
+            play_run(seed, plan, 0, &f);
         _exit(0);
     }
     close(fds[1]);
@@ -243,7 +258,7 @@ static void shrink(uint64_t seed)
     struct plan best = opt.plan, all;
     char rule[16], other[16];
     if (opt.plan_file == NULL) {
-        play_plan_of(seed, &all);
+        plan_of(seed, &all);
         best = all;
     }
     rule_of(seed, &best, rule);
@@ -292,6 +307,10 @@ static void parse(int argc, char **argv)
             opt.log_only = true;
         else if (strcmp(a, "--copies") == 0)
             opt.log_only = opt.copies = true;
+        else if (strcmp(a, "--cluster") == 0)
+            opt.cluster = true;
+        else if (strcmp(a, "--bug") == 0 && fleet_switch_off(value))
+            i++;
         else if (strcmp(a, "--all-marks") == 0)
             opt.all_marks = true;
         else if (strcmp(a, "--seed") == 0 && sscanf(value, "%" SCNu64, &opt.from) == 1)
@@ -337,7 +356,7 @@ int main(int argc, char **argv)
     atomic_store(&shared->next, opt.from);
     if (opt.print_plan) {
         struct plan plan;
-        play_plan_of(opt.from, &plan);
+        plan_of(opt.from, &plan);
         plan_print(&plan, opt.from, stdout);
         return 0;
     }
@@ -351,7 +370,7 @@ int main(int argc, char **argv)
     if (opt.shrink)
         return 0;
     print_figures(seconds() - began);
-    int n_never = opt.from != opt.to ? marks_print(stdout, opt.log_only) : 0;
+    int n_never = opt.from != opt.to ? marks_print(stdout, opt.log_only ? MARKS_LOG : opt.cluster ? MARKS_FLEET : MARKS_BROKER) : 0;
     if (opt.all_marks && n_never > 0)
         printf("%d of these were never come past\n", n_never);
     return atomic_load(&shared->n_failed) > 0 || (opt.all_marks && n_never > 0);

@@ -11,6 +11,7 @@
 #include "lib/base/check.h"
 #include "lib/base/kerr.h"
 #include "lib/wire/wire.h"
+#include "tests/sim/fleet.h"
 #include "tests/sim/plan.h"
 
 enum { MARKS_MAX = 256, APIS = 128, ERRORS = 140, LINES_MAX = 64 };
@@ -99,23 +100,43 @@ static bool is_of_copies(const struct mark *m)
     return strncmp(m->name, "copies: ", 8) == 0;
 }
 
-int marks_print(FILE *to, bool log_only)
+static bool is_of_fleet(const struct mark *m)
+{
+    return strncmp(m->name, "fleet: ", 7) == 0;
+}
+
+static bool is_of(const struct mark *m, enum marks_of which)
+{
+    if (is_of_copies(m) || is_of_log(m) || is_of_fleet(m))
+        return (is_of_log(m) && which == MARKS_LOG) || (is_of_fleet(m) && which == MARKS_FLEET);
+    return which == MARKS_BROKER;
+}
+
+/* Those that such a run draws. */
+static bool has_fault(int kind, enum marks_of which)
+{
+    return which == MARKS_FLEET ? fleet_has_fault(kind) : kind < FAULT_ALONE_KINDS;
+}
+
+int marks_print(FILE *to, enum marks_of which)
 {
     int zero = 0;
     for (struct mark *m = __start_sim_marks; m < __stop_sim_marks; m++) {
         int64_t n = atomic_load(&counters->marks[m - __start_sim_marks]);
-        if (is_of_copies(m) || is_of_log(m) != log_only)
+        if (!is_of(m, which))
             continue;
         fprintf(to, "%12lld  %s\n", (long long)n, m->name);
         zero += n == 0;
     }
-    if (log_only)
+    if (which == MARKS_LOG)
         return zero;
     for (int i = 0; i < FAULT_KINDS; i++) {
+        if (!has_fault(i, which))
+            continue;
         fprintf(to, "%12lld  fault: %s\n", (long long)counters->faults[i], fault_names[i]);
         zero += counters->faults[i] == 0;
     }
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(lines) && which == MARKS_BROKER; i++) {
         fprintf(to, "%12lld  %s\n", (long long)counters->lines[i], lines[i].name);
         zero += counters->lines[i] == 0;
     }

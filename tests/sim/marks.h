@@ -32,7 +32,9 @@ void marks_fault(int kind); /* enum fault_kind */
 void marks_error(int16_t api, int16_t err);
 /* A line of the broker's: which branch of recovery, cleaning, retention it tells of. */
 void marks_line(const char *line);
-/* Prints the table; returns how many marks are 0. log_only: those of logplay.c, whose names begin with "log: ". */
-int marks_print(FILE *to, bool log_only);
+/* Prints the table; returns how many marks are 0. Names of logplay.c's begin with "log: ", of several brokers' with
+ * "fleet: ". */
+enum marks_of { MARKS_BROKER, MARKS_LOG, MARKS_FLEET };
+int marks_print(FILE *to, enum marks_of which);
 
 #endif

@@ -27,6 +27,10 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_FDS] = "no-descriptors",
     [FAULT_SLOW] = "slow-disk",
     [FAULT_ROT] = "rot",
+    [FAULT_PART] = "parted",
+    [FAULT_AWAY] = "no-registers",
+    [FAULT_EXPIRE] = "session-over",
+    [FAULT_STORE] = "registers-down",
 };
 
 static void draw_numbers(struct fault *f, struct rnd *r, int n_hosts)
@@ -95,7 +99,7 @@ void plan_draw(struct plan *p, uint64_t seed, int64_t faults_ms, int n_hosts)
     enum fault_kind on[FAULT_KINDS];
     int n_on = 0;
     memset(p, 0, sizeof *p);
-    for (int k = 0; k < FAULT_KINDS; k++)
+    for (int k = 0; k < FAULT_ALONE_KINDS; k++)
         if (rnd_one_in(&r, 2))
             on[n_on++] = (enum fault_kind)k;
     if (n_on == 0 || rnd_one_in(&r, 20))

@@ -29,6 +29,12 @@ enum fault_kind {
     FAULT_FDS,          /* only a more descriptors, for b ms */
     FAULT_SLOW,         /* the disk takes a thousandths of its times for b ms */
     FAULT_ROT,          /* kill -9, and bytes rot before the next start (rot.h) */
+    FAULT_ALONE_KINDS,  /* so many kinds has a broker alone */
+    /* Of several brokers only (fleet.h), where c is the broker of those above that have no c. */
+    FAULT_PART = FAULT_ALONE_KINDS, /* the brokers in mask a are parted from the others for c ms; b: 0, 1 outwards or 2 inwards only */
+    FAULT_AWAY,   /* broker c cannot reach the registers for a ms */
+    FAULT_EXPIRE, /* the session of broker c is over */
+    FAULT_STORE,  /* nobody reaches the registers for a ms */
     FAULT_KINDS
 };
 

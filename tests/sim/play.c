@@ -257,6 +257,10 @@ static void do_fault(struct play *p, const struct fault *f)
         p->needs_start = true;
         simhost_end(&p->host, HOST_KILLED);
         break;
+    case FAULT_PART: /* a broker alone has none of these */
+    case FAULT_AWAY:
+    case FAULT_EXPIRE:
+    case FAULT_STORE:
     case FAULT_KINDS:
         break;
     }

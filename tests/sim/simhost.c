@@ -121,7 +121,7 @@ static enum simdisk_cut draw_cut(struct simhost *h)
     static const enum simdisk_cut cuts[] = { SIMDISK_CUT_NONE,    SIMDISK_CUT_ALL,     SIMDISK_CUT_FILES,   SIMDISK_CUT_IN_ORDER,
                                              SIMDISK_CUT_IN_ORDER, SIMDISK_CUT_PAGES,   SIMDISK_CUT_PAGES,   SIMDISK_CUT_SECTORS,
                                              SIMDISK_CUT_SECTORS,  SIMDISK_CUT_SECTORS };
-    struct rnd r = rnd_of(sim_seed(h->sim), RND_CUT, (uint64_t)h->process.life);
+    struct rnd r = rnd_of(sim_seed(h->sim), RND_CUT, (uint64_t)h->process.host * 100000 + (uint64_t)h->process.life);
     return cuts[rnd_below(&r, ARRAY_LEN(cuts))];
 }
 

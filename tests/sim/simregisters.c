@@ -722,7 +722,8 @@ static void set_timer(struct simhandle *h)
         at = least(at, out->due_ms);
     if (in != NULL)
         at = least(at, in->due_ms);
-    at = least(at, h->advance_ms);
+    if (h->state == HANDLE_CONNECTED)
+        at = least(at, h->advance_ms);
     timer_set(h->loop, &h->timer, at > now_ms ? at : now_ms);
 }
 
