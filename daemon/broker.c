@@ -114,6 +114,8 @@ static void apply_settings(void *arg, const struct broker_config *now)
     if (n < now->num_io_threads)
         log_warn("num.io.threads=%d: the system gives no more than %d", now->num_io_threads, n);
     cleaner_configure(b->cleaner, now);
+    throttle_set_rate(&b->throttle_leader, now->leader_replication_throttled_rate);
+    throttle_set_rate(&b->throttle_follower, now->follower_replication_throttled_rate);
 }
 
 /* ---- threads ---- */
@@ -344,7 +346,8 @@ static void make_cluster(struct broker *b)
 static int make_follow(struct broker *b, char *err, size_t err_size)
 {
     struct follow_deps deps = {
-        .world = b->world, .config = &b->config, .me = b->id, .broker_epoch = broker_epoch, .arg = b
+        .world = b->world, .config = &b->config, .me = b->id, .throttle = &b->throttle_follower,
+        .broker_epoch = broker_epoch, .arg = b
     };
     if (is_alone(b))
         return 0;
@@ -383,6 +386,7 @@ static void fill_services(struct broker *b)
         .partitions = b->partitions,
         .cluster = b->cluster,
         .coordinator = b->coordinator,
+        .throttle = &b->throttle_leader,
     };
 }
 
@@ -397,6 +401,8 @@ static void start_cleaner(void *arg)
 
 static int start_all(struct broker *b, char *err, size_t err_size)
 {
+    throttle_init(&b->throttle_leader);
+    throttle_init(&b->throttle_follower);
     int rc = start_loops(b, err, err_size);
     if (rc < 0)
         return rc;
@@ -473,5 +479,7 @@ bool broker_stop(struct broker *b)
     server_free(b->server);
     free_endpoints(b);
     free_loops(b);
+    throttle_done(&b->throttle_leader);
+    throttle_done(&b->throttle_follower);
     return clean;
 }

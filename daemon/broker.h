@@ -13,6 +13,7 @@
 
 #include "daemon/api/services.h"
 #include "daemon/config/broker_config.h"
+#include "daemon/replica/throttle.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/workers.h"
 
@@ -48,6 +49,7 @@ struct broker {
     size_t n_endpoints;
     struct cluster *cluster;
     struct partitions *partitions;
+    struct throttle throttle_leader, throttle_follower; /* replicas that are not in sync, by their topics' settings */
     struct follow *follow;           /* daemon/follow/follow.h; NULL without other brokers */
     struct flusher *flusher;         /* daemon/storage/flusher.h */
     struct coordinator *coordinator; /* daemon/group/coordinator.h: groups and their positions */

@@ -23,6 +23,7 @@ LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS) 
 %C%_libklogd_a_SOURCES += %D%/replica/partition_follow.c %D%/replica/partition_follow.h
 %C%_libklogd_a_SOURCES += %D%/replica/partition_mend.c
 %C%_libklogd_a_SOURCES += %D%/replica/partitions.c
+%C%_libklogd_a_SOURCES += %D%/replica/throttle.c %D%/replica/throttle.h
 EXTRA_DIST += %D%/replica/README.md
 
 # following other brokers

@@ -45,9 +45,28 @@ static const struct command cmd_cluster = {
     .children = cluster_children,
 };
 
+static const struct command *const reassign_children[] = { &cmd_reassign_plan, &cmd_reassign_run, &cmd_reassign_status,
+                                                           &cmd_reassign_cancel, NULL };
+static const struct command cmd_reassign = {
+    .name = "reassign",
+    .operands = "",
+    .summary = "Plans and does the moving of replicas to other brokers",
+    .online = true,
+    .children = reassign_children,
+};
+
+static const struct command *const leader_children[] = { &cmd_leader_elect, NULL };
+static const struct command cmd_leader = {
+    .name = "leader",
+    .operands = "",
+    .summary = "Elects leaders of partitions",
+    .online = true,
+    .children = leader_children,
+};
+
 static const struct command *const root_children[] = { &cmd_cat,     &cmd_tail,    &cmd_append, &cmd_ls,    &cmd_trim,
                                                        &cmd_topic,   &cmd_config,  &cmd_group,  &cmd_run,   &cmd_offsets,
-                                                       &cmd_cluster, &cmd_dump,    &cmd_verify, &cmd_ping,  NULL };
+                                                       &cmd_cluster, &cmd_reassign, &cmd_leader, &cmd_dump,    &cmd_verify, &cmd_ping,  NULL };
 const struct command klog_root = {
     .name = "klog",
     .operands = "",

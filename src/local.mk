@@ -16,6 +16,9 @@ noinst_LIBRARIES += %D%/libklogcli.a
 	%D%/cmd_run.c %D%/run.h %D%/run_batch.c %D%/run_fetch.c %D%/run_group.c %D%/run_child.c %D%/run_part.c \
 	%D%/cmd_topic_alter.c %D%/cmd_topic_create.c %D%/cmd_topic_delete.c \
 	%D%/cmd_topic_describe.c %D%/cmd_topic_list.c \
+	%D%/cmd_leader_elect.c \
+	%D%/cmd_reassign_cancel.c %D%/cmd_reassign_plan.c %D%/cmd_reassign_run.c %D%/cmd_reassign_status.c \
+	%D%/reassign_entries.c %D%/reassign_entries.h %D%/reassign_plan.c %D%/reassign_plan.h \
 	%D%/cmd_verify.c \
 	%D%/commands.c %D%/commands.h \
 	%D%/config_entries.c %D%/config_entries.h \

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "lib/base/attr.h"
+#include "lib/base/mem.h"
 
-enum { SYNONYMS_MAX = 8, VALUE_MAX = 1024 };
+enum { SYNONYMS_MAX = 8 };
 
 static struct kstr value_text(struct arena *a, const struct conf_key *k, const void *obj)
 {
-    char text[VALUE_MAX];
+    CLEANUP(freep) char *text = conf_text(k, obj);
 
-    conf_get(k, obj, text, sizeof text);
     return kstr_of(arena_strdup(a, text));
 }
 

@@ -8,6 +8,9 @@
  * to the end, and where it goes on reading tells what it has: that moves the high watermark. Who claims to be a replica
  * without a broker epoch, as in versions below 15, is a consumer as any other.
  *
+ * A consumer that names its rack may read from a follower, up to what that knows to be committed, and is sent to one in its
+ * rack where replica.selector.class says so (KIP-392). One that names none is told who leads, as ever.
+ *
  * On the session's loop. Fetch sessions (KIP-227) are not kept: every answer has session id 0, which tells
  * the client to name all its partitions each time. Epochs 0 and -1 open and close a session, and name all
  * partitions; any other epoch goes on with a session that is not there.
@@ -18,8 +21,10 @@
 #include "daemon/api/services.h"
 #include "daemon/meta/cluster.h"
 #include "daemon/replica/partition_follow.h"
+#include "daemon/replica/throttle.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
+#include "lib/base/world.h"
 
 enum {
     RESPONSE_BYTES_MAX = 55 * 1024 * 1024, /* as Kafka's fetch.max.bytes */
@@ -42,6 +47,7 @@ struct fetch_part {
     bool unready; /* an index has to be made before anything can be found */
     bool tried;   /* it was tried: ready_rc is what came of it */
     int ready_rc;
+    int32_t nearer; /* the broker to read from instead; -1: this one */
     bool counted; /* a follower's: what it has was noted; a later look shows nothing new of that */
 };
 
@@ -51,11 +57,15 @@ struct fetch {
     bool is_follower;
     struct partition_follower who;
     bool stale; /* no broker lives in the epoch that it names: what it says of its log is believed of nobody */
+    bool may_copy;           /* a consumer that may read what this broker only copies */
+    const int32_t *near;     /* brokers to send it to instead */
+    int32_t n_near;
     struct fetch_part *parts; /* in the order of the request */
     size_t n_parts;
     int64_t max_bytes;
     int64_t bytes; /* in the spans */
-    bool urgent;   /* an error or a divergence: answer at once */
+    int64_t throttled; /* of these, what keeps to a rate */
+    bool urgent;   /* an error, a divergence, another broker to read from: answer at once */
     bool unready;  /* some part is */
     struct task wake;
     struct timer timeout;
@@ -70,6 +80,8 @@ static void part_view(const struct fetch *f, struct fetch_part *p)
         partition_follower_view(p->pt, &f->who, p->q->current_leader_epoch, &p->view);
     else
         partition_view(p->pt, &p->view);
+    if (f->may_copy && p->view.copies && p->view.err == KERR_NOT_LEADER_OR_FOLLOWER)
+        p->view.err = KERR_NONE;
     if (f->stale && p->view.err == KERR_NONE)
         p->view.err = KERR_STALE_BROKER_EPOCH;
 }
@@ -80,6 +92,7 @@ static void part_forget(struct fetch_part *p)
         plog_span_release(&p->span);
     p->span = (struct plog_span){ 0 };
     p->diverged = p->unready = false;
+    p->nearer = -1;
 }
 
 /* KIP-595: the fetcher's last epoch ended earlier here than where it asks to go on. */
@@ -121,6 +134,22 @@ static int64_t part_limit(const struct fetch *f, const struct fetch_part *p)
     return f->is_follower ? v->leo : f->q->isolation_level == 1 ? v->lso : v->hw;
 }
 
+/* At most so much for a replica that keeps to a rate. */
+static int64_t part_throttle(const struct fetch *f, const struct fetch_part *p, int64_t max)
+{
+    if (!p->view.throttled)
+        return max;
+    int64_t room = throttle_room(f->r->services->throttle, world_mono_ms(f->r->services->world));
+    return MIN(max, MAX(room - f->throttled, 0));
+}
+
+static bool part_is_elsewhere(const struct fetch *f, struct fetch_part *p)
+{
+    if (f->n_near > 0 && p->view.err == KERR_NONE)
+        p->nearer = partition_nearest(p->pt, p->q->fetch_offset, f->near, f->n_near);
+    return p->nearer >= 0;
+}
+
 static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t room)
 {
     const struct partition_view *v = &p->view;
@@ -142,10 +171,13 @@ static enum kerr part_read(const struct fetch *f, struct fetch_part *p, int64_t 
         return KERR_UNSUPPORTED_COMPRESSION_TYPE;
 
     int64_t limit = part_limit(f, p);
-    int64_t max = MIN((int64_t)MAX(p->q->partition_max_bytes, 0), room);
-    bool first = f->bytes == 0; /* the first that has anything gives one batch, whatever its size */
-    if (offset >= limit || (max <= 0 && !first))
+    if (part_is_elsewhere(f, p))
         return KERR_NONE;
+    int64_t max = MIN((int64_t)MAX(p->q->partition_max_bytes, 0), room), slow = part_throttle(f, p, max);
+    bool first = f->bytes == 0; /* the first that has anything gives one batch, whatever its size */
+    if (offset >= limit || (max <= 0 && !first) || (slow <= 0 && p->view.throttled))
+        return KERR_NONE;
+    max = slow;
     int rc = f->is_follower ? plog_read_to_copy(p->pt->log, offset, limit, MAX(max, 0), first, &p->span)
                             : plog_read(p->pt->log, offset, limit, MAX(max, 0), first, &p->span);
     if (rc == -EAGAIN) {
@@ -177,13 +209,14 @@ static enum kerr part_look(const struct fetch *f, struct fetch_part *p, int64_t 
 
 static void fetch_look(struct fetch *f)
 {
-    f->bytes = 0;
+    f->bytes = f->throttled = 0;
     f->urgent = f->unready = false;
     for (size_t i = 0; i < f->n_parts; i++) {
         struct fetch_part *p = &f->parts[i];
         p->found = part_look(f, p, f->max_bytes - f->bytes);
         f->bytes += p->span.n;
-        f->urgent |= p->found != KERR_NONE || p->diverged;
+        f->throttled += p->view.throttled ? p->span.n : 0;
+        f->urgent |= p->found != KERR_NONE || p->diverged || p->nearer >= 0;
         f->unready |= p->unready;
     }
 }
@@ -233,7 +266,7 @@ static void part_answer(const struct fetch *f, struct fetch_part *p, struct fetc
         .current_leader = { .leader_id = -1, .leader_epoch = -1 },
         .snapshot_id = { .end_offset = -1, .epoch = -1 },
         .n_aborted_transactions = f->q->isolation_level == 1 ? 0 : -1,
-        .preferred_read_replica = -1,
+        .preferred_read_replica = p->nearer,
         .records = records,
     };
     if (f->r->api_version >= 12 && p->diverged) {
@@ -279,6 +312,8 @@ static void fetch_drop_references(struct fetch *f)
 static void fetch_answer(struct fetch *f)
 {
     struct fetch_response rsp;
+    if (f->throttled > 0)
+        throttle_passed(f->r->services->throttle, f->throttled, world_mono_ms(f->r->services->world));
     wire_defaults(&wire_fetch_response, &rsp);
     fetch_build(f, &rsp);
     fetch_drop_references(f);
@@ -403,10 +438,12 @@ static void fetch_find_parts(struct fetch *f)
         for (int32_t k = 0; k < f->q->topics[i].n_partitions; k++) {
             struct fetch_part *p = &f->parts[f->n_parts++];
             p->q = &f->q->topics[i].partitions[k];
+            p->nearer = -1;
             p->watcher = (struct watcher){
                 .loop = f->r->loop,
                 .task = &f->wake,
                 .what = f->is_follower ? WATCH_LEO : WATCH_HW,
+                .of_copy = f->may_copy,
             };
             part_find(f, &f->q->topics[i], p);
         }
@@ -422,6 +459,8 @@ static int part_make_ready(const struct fetch *f, const struct fetch_request_top
     struct partition_view v;
     struct plog_span span;
     partition_view(p->pt, &v);
+    if (f->may_copy && v.copies)
+        v.err = KERR_NONE;
     int64_t limit = f->is_follower ? v.leo : v.hw;
     int rc = v.err != KERR_NONE ? 0 : plog_read(p->pt->log, p->q->fetch_offset, limit, 0, true, &span);
     if (v.err == KERR_NONE && rc == 0)
@@ -479,6 +518,27 @@ static bool names_too_many(const struct fetch_request *q)
     return n > PARTS_MAX;
 }
 
+static bool stands_in(const struct cluster_broker *b, struct kstr rack)
+{
+    return b->rack != NULL && kstr_eqz(rack, b->rack);
+}
+
+/* The other brokers in the consumer's rack, unless this one is there itself. */
+static void fetch_find_near(struct fetch *f)
+{
+    const struct services *s = f->r->services;
+    struct cluster_image *img = cluster_image_get(s->cluster);
+    const struct cluster_broker *me = cluster_image_broker(img, s->id);
+    int32_t *near = arena_array(&f->r->arena, img->n_brokers + 1, sizeof *near);
+    bool here = me != NULL && stands_in(me, f->q->rack_id);
+
+    for (size_t i = 0; i < img->n_brokers && !here; i++)
+        if (stands_in(&img->brokers[i], f->q->rack_id))
+            near[f->n_near++] = img->brokers[i].id;
+    cluster_image_put(img);
+    f->near = near;
+}
+
 void handle_fetch(struct request *r)
 {
     const struct fetch_request *q = r->body;
@@ -501,6 +561,9 @@ void handle_fetch(struct request *r)
     f->is_follower = r->api_version >= 15 && q->replica_state.replica_id >= 0;
     f->who = (struct partition_follower){ q->replica_state.replica_id, q->replica_state.replica_epoch };
     f->stale = f->is_follower && !cluster_is_alive(r->services->cluster, f->who.broker_id, f->who.broker_epoch);
+    f->may_copy = !f->is_follower && q->rack_id.n > 0;
+    if (f->may_copy && broker_config_reads_nearest(r->services->config))
+        fetch_find_near(f);
     fetch_find_parts(f);
 
     f->until_ms = time_add(loop_now_ms(r->loop), MAX(q->max_wait_ms, 0));

@@ -13,6 +13,7 @@ struct cluster;
 struct coordinator;
 struct logdirs;
 struct partitions;
+struct throttle;
 struct world;
 
 struct services {
@@ -24,6 +25,7 @@ struct services {
     struct partitions *partitions;
     struct cluster *cluster;
     struct coordinator *coordinator;
+    struct throttle *throttle; /* of leaders' throttled replicas */
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "daemon/config/topic_config.h"
@@ -19,6 +20,8 @@
 #define I32_MAX  2147483647.0
 #define I64_MAX  9223372036854775807.0
 #define HOUR_MS  INT64_C(3600000)
+#define SELECTOR_RACK   "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+#define SELECTOR_LEADER "org.apache.kafka.common.replica.LeaderSelector"
 #define FIELD(f) offsetof(struct broker_config, f)
 
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
@@ -55,6 +58,10 @@ static const struct conf_key keys[] = {
       "What clients are told to connect to, by listener name. A listener without an entry advertises its own "
       "host, "
       "or, listening on all addresses, the one at which the client reached it.",
+      true },
+    { "inter.broker.listener.name", CONF_STRING, "", 0, 0, NULL, FIELD(inter_broker_listener_name),
+      "The listener at which the other brokers are reached, by its name; all brokers have one of that name. Empty: the first of "
+      "listeners.",
       true },
     { "log.dirs", CONF_STRING, "/var/lib/klog", 0, 0, NULL, FIELD(log_dirs),
       "Directories that hold the data, separated by commas. Alias: log.dir.", true },
@@ -95,7 +102,13 @@ static const struct conf_key keys[] = {
     { "auto.leader.rebalance.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(auto_leader_rebalance_enable),
       "A partition goes back to the first of its replicas once that one is in sync again.", true },
     { "leader.imbalance.check.interval.seconds", CONF_INT, "300", 1, 1000000, NULL,
-      FIELD(leader_imbalance_check_interval_seconds), "How often that is looked for.", true },
+      FIELD(leader_imbalance_check_interval_seconds), "How often that is looked for. It is given back once it has been there for as long.", true },
+    { "leader.imbalance.per.broker.percentage", CONF_INT, "10", 0, 100, NULL, FIELD(leader_imbalance_per_broker_percentage),
+      "It is done for a broker that lacks more than so many of the partitions that it should lead.", true },
+    { "unclean.leader.election.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(unclean_leader_election_enable),
+      "Where no replica that is in sync is there any replica leads, with what it has: acknowledged records may be lost. Topics: "
+      "unclean.leader.election.enable.",
+      false },
     { "auto.create.topics.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(auto_create_topics_enable),
       "A client that asks for an unknown topic and allows its creation creates it.", true },
     { "delete.topic.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(delete_topic_enable),
@@ -196,6 +209,20 @@ static const struct conf_key keys[] = {
       "Longest time until a follower asks again for a partition that its leader could not serve.", true },
     { "replica.lag.time.max.ms", CONF_LONG, "30000", 1, I64_MAX, NULL, FIELD(replica_lag_time_max_ms),
       "A follower that did not have all that its leader has for so long is no longer in sync.", true },
+    { "leader.replication.throttled.rate", CONF_LONG, "9223372036854775807", 0, I64_MAX, NULL,
+      FIELD(leader_replication_throttled_rate),
+      "Bytes a second that this broker gives to followers that are not in sync, of the partitions that "
+      "leader.replication.throttled.replicas of their topic names.",
+      false },
+    { "follower.replication.throttled.rate", CONF_LONG, "9223372036854775807", 0, I64_MAX, NULL,
+      FIELD(follower_replication_throttled_rate),
+      "Bytes a second that this broker copies of partitions in which it is not in sync, and that "
+      "follower.replication.throttled.replicas of their topic names.",
+      false },
+    { "replica.selector.class", CONF_STRING, "", 0, 0, NULL, FIELD(replica_selector_class),
+      "org.apache.kafka.common.replica.RackAwareReplicaSelector sends a consumer that names its rack (client.rack) to a replica in "
+      "it that is in sync (KIP-392). Empty, or org.apache.kafka.common.replica.LeaderSelector: all read from the leader.",
+      true },
 
     { "log.cleaner.enable", CONF_BOOL, "true", 0, 0, NULL, FIELD(log_cleaner_enable),
       "Logs with cleanup.policy=compact are compacted. false: they only grow.", true },
@@ -349,6 +376,30 @@ int32_t broker_config_network_threads(const struct broker_config *c, const struc
     return MAX(1, MIN(m->cores(m), 8));
 }
 
+bool broker_config_reads_nearest(const struct broker_config *c)
+{
+    return strcmp(c->replica_selector_class, SELECTOR_RACK) == 0;
+}
+
+static int listeners_check(const struct broker_config *c, char *err, size_t err_size)
+{
+    const char *between = c->inter_broker_listener_name;
+    struct broker_listener *ls;
+    size_t n;
+    int rc = broker_config_listeners(c, &ls, &n, err, err_size);
+
+    if (rc < 0)
+        return rc;
+    bool found = between[0] == '\0';
+    for (size_t i = 0; i < n; i++)
+        found |= strcasecmp(ls[i].name, between) == 0;
+    broker_listeners_free(ls, n);
+    if (found)
+        return 0;
+    snprintf(err, err_size, "inter.broker.listener.name: %s is not among listeners; name one of them", between);
+    return -EINVAL;
+}
+
 int broker_config_check(const struct broker_config *c, char *err, size_t err_size)
 {
     if (c->log_roll_ms == 0) {
@@ -387,10 +438,11 @@ int broker_config_check(const struct broker_config *c, char *err, size_t err_siz
         return -EINVAL;
     }
 
-    struct broker_listener *ls;
-    size_t n;
-    int rc = broker_config_listeners(c, &ls, &n, err, err_size);
-    if (rc == 0)
-        broker_listeners_free(ls, n);
-    return rc;
+    if (c->replica_selector_class[0] != '\0' && !broker_config_reads_nearest(c) &&
+        strcmp(c->replica_selector_class, SELECTOR_LEADER) != 0) {
+        snprintf(err, err_size, "replica.selector.class=%s: klogd knows " SELECTOR_RACK " and " SELECTOR_LEADER,
+                 c->replica_selector_class);
+        return -EINVAL;
+    }
+    return listeners_check(c, err, err_size);
 }

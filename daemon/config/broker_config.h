@@ -28,7 +28,7 @@ struct broker_config {
     char *zookeeper_connect; /* empty: alone */
     int32_t zookeeper_session_timeout_ms;
     char *zookeeper_digest_file;
-    char *listeners, *advertised_listeners;
+    char *listeners, *advertised_listeners, *inter_broker_listener_name;
     char *log_dirs;
     int log_level; /* enum log_level */
     /* network and threads */
@@ -40,8 +40,8 @@ struct broker_config {
     int64_t queued_max_request_bytes; /* broker_config_queued_bytes() */
     /* topics */
     int32_t num_partitions, default_replication_factor;
-    bool auto_leader_rebalance_enable;
-    int32_t leader_imbalance_check_interval_seconds;
+    bool auto_leader_rebalance_enable, unclean_leader_election_enable;
+    int32_t leader_imbalance_check_interval_seconds, leader_imbalance_per_broker_percentage;
     bool auto_create_topics_enable, delete_topic_enable;
     /* defaults of topics */
     int32_t message_max_bytes, min_insync_replicas;
@@ -59,6 +59,8 @@ struct broker_config {
     int32_t num_replica_fetchers, replica_fetch_max_bytes, replica_fetch_response_max_bytes;
     int32_t replica_fetch_min_bytes, replica_fetch_wait_max_ms, replica_fetch_backoff_ms;
     int64_t replica_lag_time_max_ms;
+    int64_t leader_replication_throttled_rate, follower_replication_throttled_rate; /* bytes a second */
+    char *replica_selector_class;
     /* upkeep */
     int64_t log_retention_check_interval_ms, producer_id_expiration_ms;
     bool log_cleaner_enable;
@@ -100,6 +102,9 @@ int64_t broker_config_roll_ms(const struct broker_config *c);
 int64_t broker_config_queued_bytes(const struct broker_config *c);
 struct machine;
 int32_t broker_config_network_threads(const struct broker_config *c, const struct machine *m);
+
+/* KIP-392: consumers that name their rack may be sent to a follower in it. */
+bool broker_config_reads_nearest(const struct broker_config *c);
 
 /* ---- listeners = NAME://host:port, ... ---- */
 struct broker_listener {

@@ -19,6 +19,7 @@ enum {
     LOCK_RANK_LOGDIRS,
     LOCK_RANK_SERVER,
     LOCK_RANK_FOLLOW, /* letters to a fetcher */
+    LOCK_RANK_THROTTLE,
 };
 
 #endif

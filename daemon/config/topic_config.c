@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/config/broker_config.h"
@@ -85,9 +86,17 @@ static const struct conf_key keys[] = {
       "With compaction: how long a key's deletion (a record with a null value) can still be read after it was "
       "first cleaned.",
       false },
+    { "unclean.leader.election.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(unclean_leader_election),
+      "Where no replica that is in sync is there any replica leads, with what it has: acknowledged records may be lost.", false },
+    { "leader.replication.throttled.replicas", CONF_LIST, "", 0, 0, NULL, FIELD(leader_throttled),
+      "Replicas that give no more than leader.replication.throttled.rate of their broker while they lead: "
+      "PARTITION:BROKER,... or * for all.",
+      false },
+    { "follower.replication.throttled.replicas", CONF_LIST, "", 0, 0, NULL, FIELD(follower_throttled),
+      "Replicas that copy no more than follower.replication.throttled.rate of their broker until they are in sync: "
+      "PARTITION:BROKER,... or * for all.",
+      false },
 #define ONLY(what) "Kafka's; only this value, since " what
-    { "unclean.leader.election.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.unclean_election),
-      ONLY("a replica that may lack records never becomes leader by itself."), false },
     { "preallocate", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.preallocate),
       ONLY("segments grow as they are written."), false },
     { "segment.index.bytes", CONF_INT, "10485760", 4, I32_MAX, NULL, FIELD(kept.index_bytes),
@@ -98,10 +107,6 @@ static const struct conf_key keys[] = {
       ONLY("segments are closed when segment.ms is over."), false },
     { "file.delete.delay.ms", CONF_LONG, "60000", 0, I64_MAX, NULL, FIELD(kept.delete_delay_ms),
       "Kafka's; only this value, or 0: a deleted file's room is free as soon as nobody reads it.", false },
-    { "leader.replication.throttled.replicas", CONF_LIST, "", 0, 0, NULL, FIELD(kept.leader_throttled),
-      ONLY("replication is not throttled."), false },
-    { "follower.replication.throttled.replicas", CONF_LIST, "", 0, 0, NULL, FIELD(kept.follower_throttled),
-      ONLY("replication is not throttled."), false },
     { "max.decompressed.message.bytes", CONF_INT, "2147483639", 1, I32_MAX, NULL, FIELD(kept.decompressed_bytes),
       ONLY("a batch is unpacked piece by piece, in bounded memory."), false },
     { "remote.storage.enable", CONF_BOOL, "false", 0, 0, NULL, FIELD(kept.remote_storage),
@@ -150,6 +155,7 @@ static const char *const synonyms[ARRAY_LEN(keys)][4] = {
     { "log.cleaner.min.compaction.lag.ms" },
     { "log.cleaner.max.compaction.lag.ms" },
     { "log.cleaner.delete.retention.ms" },
+    { "unclean.leader.election.enable" },
 };
 
 static size_t key_index(const struct conf_key *k)
@@ -207,8 +213,7 @@ static void take_defaults(struct topic_config *c, const struct broker_config *b)
 
 /* What is done in one way only, and one more word for it where there is one. */
 static const char *const only[][2] = {
-    { "unclean.leader.election.enable" }, { "preallocate" }, { "segment.jitter.ms" }, { "file.delete.delay.ms", "0" },
-    { "leader.replication.throttled.replicas" }, { "follower.replication.throttled.replicas" },
+    { "preallocate" }, { "segment.jitter.ms" }, { "file.delete.delay.ms", "0" },
     { "max.decompressed.message.bytes" }, { "remote.storage.enable" }, { "remote.log.copy.disable" },
     { "remote.log.delete.on.disable" }, { "remote.copy.lag.ms" }, { "remote.copy.lag.bytes" },
     { "local.retention.ms" }, { "local.retention.bytes" }, { "errors.deadletterqueue.group.enable" },
@@ -271,6 +276,57 @@ static int compression_check(const struct topic_config *c, char *err, size_t err
     return 0;
 }
 
+static const char *skip_number(const char *s)
+{
+    size_t n = strspn(s, "0123456789");
+
+    return n > 0 && n < 10 ? s + n : NULL;
+}
+
+static bool throttled_list_is_good(const char *list)
+{
+    if (strcmp(list, "*") == 0)
+        return true;
+    for (const char *s = list; *s != '\0';) {
+        s = skip_number(s);
+        if (s != NULL && *s == ':')
+            s = skip_number(s + 1);
+        else
+            return false;
+        if (s == NULL || (*s != '\0' && *s != ','))
+            return false;
+        s += *s == ',';
+    }
+    return true;
+}
+
+bool topic_config_throttles(const char *list, int32_t partition, int32_t broker)
+{
+    if (strcmp(list, "*") == 0)
+        return true;
+    for (const char *s = list; *s != '\0'; s += *s == ',') {
+        char *end;
+        bool here = strtol(s, &end, 10) == partition;
+        here &= strtol(end + 1, &end, 10) == broker;
+        if (here)
+            return true;
+        s = end;
+    }
+    return false;
+}
+
+static int throttled_check(const struct topic_config *c, char *err, size_t err_size)
+{
+    const char *which = !throttled_list_is_good(c->leader_throttled)     ? "leader"
+                        : !throttled_list_is_good(c->follower_throttled) ? "follower"
+                                                                         : NULL;
+
+    if (which == NULL)
+        return 0;
+    snprintf(err, err_size, "%s.replication.throttled.replicas: give PARTITION:BROKER,PARTITION:BROKER,... or *", which);
+    return -EINVAL;
+}
+
 static int derive(struct topic_config *c, char *err, size_t err_size)
 {
     c->compact = c->plog.compact_policy = list_has(c->cleanup_policy, "compact");
@@ -285,7 +341,8 @@ static int derive(struct topic_config *c, char *err, size_t err_size)
                  "segment.bytes");
         return -EINVAL;
     }
-    return compression_check(c, err, err_size); /* neither policy: all is kept, as in Kafka */
+    int rc = throttled_check(c, err, err_size);
+    return rc < 0 ? rc : compression_check(c, err, err_size); /* neither policy: all is kept, as in Kafka */
 }
 
 struct topic_config *topic_config_new(const struct broker_config *defaults,

@@ -44,11 +44,13 @@ struct topic_config {
 
     /* What Kafka has settings for and klog does in one way only: the values that say so (topic_config.c). */
     struct {
-        bool unclean_election, preallocate, remote_storage, remote_copy_disable, remote_delete_on_disable, dead_letters;
+        bool preallocate, remote_storage, remote_copy_disable, remote_delete_on_disable, dead_letters;
         int64_t jitter_ms, delete_delay_ms, local_retention_ms, local_retention_bytes, copy_lag_ms, copy_lag_bytes;
         int32_t index_bytes, decompressed_bytes;
-        char *leader_throttled, *follower_throttled;
     } kept;
+
+    bool unclean_leader_election;
+    char *leader_throttled, *follower_throttled; /* "PARTITION:BROKER,...", or "*": topic_config_throttles() */
 
     char *cleanup_policy; /* as text; the two flags above are made from it */
     int timestamp_type;   /* 0 CreateTime, 1 LogAppendTime */
@@ -72,6 +74,8 @@ void topic_config_unref(struct topic_config *c); /* NULL is fine */
 
 /* The codec that batches of the topic are kept in, and its level for codec_compress. False: the producer's. */
 bool topic_config_codec(const struct topic_config *c, enum codec *ret, int *ret_level);
+/* Does a list of throttled replicas name that one? */
+bool topic_config_throttles(const char *list, int32_t partition, int32_t broker);
 bool topic_config_is_set(const struct topic_config *c, const struct conf_key *k);
 /* The broker keys that k's default comes from, strongest first; NULL-terminated. None: the table's is the default. */
 const char *const *topic_config_synonyms(const struct conf_key *k);

@@ -15,12 +15,14 @@
 struct broker_config;
 struct follow;
 struct partition;
+struct throttle;
 struct world;
 
 struct follow_deps {
     const struct world *world;
     const struct broker_config *config; /* immutable, outlives it */
     int32_t me;                         /* this broker's id */
+    struct throttle *throttle;          /* of followers' throttled replicas */
     int64_t (*broker_epoch)(void *arg); /* of its registration now; any thread */
     void *arg;
 };

@@ -7,6 +7,7 @@
 
 #include "daemon/config/broker_config.h"
 #include "daemon/follow/follow_int.h"
+#include "daemon/replica/throttle.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -85,14 +86,19 @@ static void part_ready(struct part *p)
     fetcher_stir(p->fetcher);
 }
 
+static void part_rest_for(struct part *p, int64_t ms)
+{
+    part_move(p, PART_RESTING);
+    timer_set_in(p->shard->loop, &p->rest, ms);
+}
+
 static void part_rest(struct part *p)
 {
     int64_t most = p->shard->follow->deps.config->replica_fetch_backoff_ms;
     int64_t ms = MIN(most, (int64_t)REST_FIRST_MS << MIN(p->failures, 20));
 
     p->failures++;
-    part_move(p, PART_RESTING);
-    timer_set_in(p->shard->loop, &p->rest, ms);
+    part_rest_for(p, ms);
 }
 
 /* Whoever removes a partition waits for all references to it. */
@@ -132,6 +138,12 @@ bool part_ask(struct part *p, struct lane *la, int32_t slot)
     }
     if (!p->at.flushed && part_wait_for_flush(p, p->at.leo, NULL)) {
         partition_flush_soon(p->pt);
+        return false;
+    }
+    struct throttle *throttle = p->shard->follow->deps.throttle;
+    int64_t now_ms = loop_now_ms(p->shard->loop);
+    if (p->at.throttled && throttle_room(throttle, now_ms) == 0) {
+        part_rest_for(p, throttle_wait_ms(throttle, now_ms));
         return false;
     }
     if (p->anew >= 0 && p->anew <= p->at.leo)
@@ -283,6 +295,9 @@ static void part_append(struct part *p, const struct fetch_response_partitions *
 static void part_take(struct part *p, const struct fetch_response_partitions *r, struct rcbuf *frame)
 {
     struct slice batches = slice_of(r->records.p, r->records.n > 0 ? (size_t)r->records.n : 0);
+
+    if (p->at.throttled)
+        throttle_passed(p->shard->follow->deps.throttle, (int64_t)batches.n, loop_now_ms(p->shard->loop));
 
     if (r->diverging_epoch.end_offset >= 0) {
         p->diverging_epoch = r->diverging_epoch.epoch;

@@ -161,6 +161,8 @@ struct leading {
     struct live_broker *live, *live_proven; /* of the image; the second as if all had kept everything */
     size_t n_live;
     struct register_batch batch; /* seats' changes on their way */
+    struct live_broker *seen; /* those of the last look for preferred leaders */
+    size_t n_seen;
     struct timer tick, drain;
     int64_t widen_ms;       /* when the replicas of the topic of positions are looked at next */
     int64_t balance_ms;     /* when preferred leaders are looked for next */

@@ -248,7 +248,7 @@ static void elect(struct seat *s, const struct cluster_topic *t, const struct cl
         .damaged = is_damaged(pt),
         .ails = ails(pt),
         .draining = c->lead.draining,
-        .recovery = RECOVERY_BALANCED,
+        .recovery = t->config->unclean_leader_election ? RECOVERY_PROACTIVE : RECOVERY_BALANCED,
         .leaderless_ms = loop_now_ms(c->deps.loop) - s->leaderless_ms,
         .claims = r.claims,
         .n_claims = (size_t)r.n_claims,
@@ -289,10 +289,17 @@ static const struct cluster_broker *leader_to_follow(struct cluster *c, const st
     return b != NULL && b->epoch == p->leader_be ? b : NULL;
 }
 
+static const char *listener_between(const struct cluster *c)
+{
+    const char *name = c->deps.config->inter_broker_listener_name;
+
+    return name[0] != '\0' ? name : c->deps.endpoints[0].listener;
+}
+
 static void follow_leader(struct cluster *c, struct partition *pt, const struct cluster_partition *p)
 {
     const struct cluster_broker *b = leader_to_follow(c, p);
-    const struct cluster_endpoint *e = b == NULL ? NULL : cluster_broker_endpoint(b, c->deps.endpoints[0].listener);
+    const struct cluster_endpoint *e = b == NULL ? NULL : cluster_broker_endpoint(b, listener_between(c));
 
     c->deps.follow(c->deps.arg, pt, e == NULL ? -1 : b->id, e == NULL ? NULL : e->host, e == NULL ? -1 : e->port);
 }
@@ -419,9 +426,14 @@ void lead_tick(struct cluster *c)
 {
     if (c->deps.alone)
         return;
-    for (size_t i = 0; i < c->image->n_topics; i++)
-        for (int32_t id = 0; id < c->image->topics[i]->n_partitions; id++)
-            lead_see_to(c, c->image->topics[i], id);
+    for (size_t i = 0; i < c->image->n_topics; i++) {
+        const struct cluster_topic *t = c->image->topics[i];
+        for (int32_t id = 0; id < t->n_partitions; id++) {
+            lead_see_to(c, t, id);
+            if (t->config->unclean_leader_election && !is_led(c, cluster_topic_partition(t, id)))
+                lead_look(c, t, id); /* it may have been allowed just now */
+        }
+    }
 }
 
 /* ---- the end of a reassignment ---- */
@@ -512,17 +524,49 @@ static void give_back(struct cluster *c, const struct cluster_topic *t, int32_t 
     partition_unref(pt);
 }
 
-/* Leaders go back to the first of their replicas, once that one has everything. */
-static void balance(struct cluster *c)
+/* Of the partitions that the broker should lead, how many are led by another, in percent. */
+static int32_t imbalance_of(struct cluster *c, int32_t broker)
+{
+    int64_t n = 0, elsewhere = 0;
+
+    for (size_t i = 0; i < c->image->n_topics; i++) {
+        const struct cluster_topic *t = c->image->topics[i];
+        for (int32_t id = 0; id < t->n_partitions; id++) {
+            const struct cluster_partition *p = cluster_topic_partition(t, id);
+            n += p->replicas[0] == broker;
+            elsewhere += p->replicas[0] == broker && p->leader != broker;
+        }
+    }
+    return n == 0 ? 0 : (int32_t)((elsewhere * 100 + n - 1) / n);
+}
+
+static void give_back_to(struct cluster *c, int32_t broker)
 {
     for (size_t i = 0; i < c->image->n_topics; i++) {
         const struct cluster_topic *t = c->image->topics[i];
         for (int32_t id = 0; id < t->n_partitions; id++) {
             const struct cluster_partition *p = cluster_topic_partition(t, id);
-            if (p->replicas[0] != c->deps.id && leads_here(c, p))
+            if (p->replicas[0] == broker && leads_here(c, p))
                 give_back(c, t, id, p);
         }
     }
+}
+
+/* Leaders go back to the first of their replicas, once that one has everything, where it lacks too many. One that has registered
+ * since the last look has not shown yet that it stays. */
+static void balance(struct cluster *c)
+{
+    int32_t most = c->deps.config->leader_imbalance_per_broker_percentage;
+
+    for (size_t i = 0; i < c->image->n_brokers; i++) {
+        const struct cluster_broker *b = &c->image->brokers[i];
+        const struct live_broker *before = live_find(c->lead.seen, c->lead.n_seen, b->id);
+        if (b->id != c->deps.id && before != NULL && before->be == b->epoch && imbalance_of(c, b->id) > most)
+            give_back_to(c, b->id);
+    }
+    c->lead.seen = xreallocarray(c->lead.seen, c->lead.n_live + 1, sizeof *c->lead.seen);
+    memcpy(c->lead.seen, c->lead.live, c->lead.n_live * sizeof *c->lead.seen);
+    c->lead.n_seen = c->lead.n_live;
 }
 
 /* ---- time ---- */
@@ -587,6 +631,7 @@ void lead_free(struct cluster *c)
     register_batch_done(&c->lead.batch);
     free(c->lead.live);
     free(c->lead.live_proven);
+    free(c->lead.seen);
 }
 
 /* ---- controlled shutdown ---- */

@@ -12,7 +12,6 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-#define CONFIG_VALUE_MAX 1024
 
 /* ---- configurations ---- */
 
@@ -66,10 +65,7 @@ static struct topic_config *keep_positions(struct topic_config *cfg, const char 
 
 static struct topic_config_entry entry_of(const struct conf_key *k, const void *obj)
 {
-    char text[CONFIG_VALUE_MAX];
-
-    conf_get(k, obj, text, sizeof text);
-    return (struct topic_config_entry){ xstrdup(k->name), xstrdup(text) };
+    return (struct topic_config_entry){ xstrdup(k->name), conf_text(k, obj) };
 }
 
 struct topic_config_entry *topic_config_entries(const struct topic_config *c, size_t *ret_n)

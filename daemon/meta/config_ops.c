@@ -15,8 +15,6 @@
 #include "lib/base/buf.h"
 #include "lib/base/mem.h"
 
-#define VALUE_MAX 1024
-
 void config_settings_done(struct config_settings *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -110,15 +108,13 @@ static char *list_change(const char *list, const char *words, enum config_op_kin
 static int op_list(struct config_settings *s, const struct conf_key *k, const void *effective,
                    const struct config_op *op, char *err, size_t err_size)
 {
-    char text[VALUE_MAX];
     const struct topic_config_entry *e = find(s, op->key);
 
     if (k->type != CONF_LIST) {
         snprintf(err, err_size, "%s is no list: append and subtract do not apply, use set", op->key);
         return -EINVAL;
     }
-    if (e == NULL)
-        conf_get(k, effective, text, sizeof text);
+    CLEANUP(freep) char *text = e == NULL ? conf_text(k, effective) : NULL;
     set(s, op->key, list_change(e != NULL ? e->value : text, op->value, op->kind));
     return 0;
 }

@@ -76,7 +76,7 @@ bool partition_watch(struct partition *pt, struct watcher *w)
 {
     lock_take(&pt->mu);
     KCHECK(!w->waiting);
-    w->waiting = partition_serves(pt) && !watcher_is_due(pt, w);
+    w->waiting = (partition_serves(pt) || (w->of_copy && partition_follows(pt))) && !watcher_is_due(pt, w);
     if (w->waiting) {
         LIST_INSERT_HEAD(&pt->watchers, w, link);
         pt->n_leo_watchers += w->what == WATCH_LEO;
@@ -326,6 +326,7 @@ void partition_view(struct partition *pt, struct partition_view *ret)
     ret->hw_is_current = replica_hw_is_current(r);
     ret->copies = r->role == REPLICA_FETCHING;
     ret->has_min_isr = replica_has_min_isr(r);
+    ret->throttled = false;
     lock_release(&pt->mu);
 }
 

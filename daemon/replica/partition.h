@@ -39,6 +39,7 @@ struct watcher {
     struct task *task; /* posted when the condition may have come true */
     enum watch_what what;
     int64_t wake_at; /* wake when that offset is reached; also on any change of leadership or deletion */
+    bool of_copy;    /* also where this broker only follows */
     bool waiting;    /* in the list; guarded by partition.mu */
     LIST_ENTRY(watcher) link; /* guarded by partition.mu */
 };
@@ -102,6 +103,7 @@ struct partition_view { /* one consistent reading of the ends */
     bool copies;        /* it follows, and its log is a beginning of the leader's: err is NOT_LEADER_OR_FOLLOWER */
     bool has_min_isr;   /* R7 */
     bool is_zstd;       /* the topic's compression.type */
+    bool throttled;     /* a follower's view: it is not in sync, and leader.replication.throttled.replicas has this replica */
 };
 void partition_view(struct partition *pt, struct partition_view *ret);
 /* What is below hw is known to be committed, and may be deleted, compacted, forgotten as the topic's settings say. */

@@ -14,6 +14,14 @@
 
 enum { DECOMPRESSED_MAX_BYTES = 64 * 1024 * 1024 };
 
+/* Is the copying of that replica, which is not in sync, to keep to a rate? list: of this side's throttled replicas. */
+static bool is_throttled(const struct partition *pt, const char *list, int32_t follower)
+{
+    lock_assert_held(&pt->mu);
+    return list[0] != '\0' && state_isr_index(&pt->replica.state, follower) < 0 &&
+           topic_config_throttles(list, pt->id, pt->deps->me);
+}
+
 /* ---- a leader ---- */
 void partition_follower_view(struct partition *pt, const struct partition_follower *who, int32_t leader_epoch,
                              struct partition_view *ret)
@@ -23,7 +31,26 @@ void partition_follower_view(struct partition *pt, const struct partition_follow
         return;
     lock_take(&pt->mu);
     ret->err = replica_fetch_check(&pt->replica, who->broker_id, who->broker_epoch, leader_epoch);
+    ret->throttled = is_throttled(pt, pt->config->leader_throttled, who->broker_id);
     lock_release(&pt->mu);
+}
+
+int32_t partition_nearest(struct partition *pt, int64_t offset, const int32_t *brokers, int32_t n)
+{
+    int32_t nearest = -1;
+    int64_t most = -1;
+
+    lock_take(&pt->mu);
+    const struct replica *r = &pt->replica;
+    for (int32_t i = 0; i < n && replica_leads(r); i++) {
+        int32_t at = state_replica_index(&r->state, brokers[i]);
+        if (at < 0 || (r->isr_mask >> at & 1) == 0 || r->follower[at].leo < offset || r->follower[at].leo <= most)
+            continue;
+        most = r->follower[at].leo;
+        nearest = brokers[i];
+    }
+    lock_release(&pt->mu);
+    return nearest;
 }
 
 void partition_follower_fetched(struct partition *pt, const struct partition_follower *who, int32_t leader_epoch,
@@ -43,7 +70,7 @@ void partition_follower_fetched(struct partition *pt, const struct partition_fol
 }
 
 /* ---- a follower ---- */
-static bool follows(const struct partition *pt)
+bool partition_follows(const struct partition *pt)
 {
     return !pt->deleted && pt->log != NULL && replica_follows(&pt->replica);
 }
@@ -59,7 +86,7 @@ bool partition_copy_point(struct partition *pt, struct partition_copy *ret)
     struct plog_ends ends;
 
     lock_take(&pt->mu);
-    bool ok = follows(pt);
+    bool ok = partition_follows(pt);
     if (ok) {
         plog_ends(pt->log, &ends);
         *ret = (struct partition_copy){
@@ -69,6 +96,7 @@ bool partition_copy_point(struct partition *pt, struct partition_copy *ret)
             .last_epoch = pt->replica.leo > ends.start_offset ? plog_epoch_at(pt->log, pt->replica.leo - 1) : -1,
             .start_offset = ends.start_offset,
             .flushed = is_flushed(pt),
+            .throttled = is_throttled(pt, pt->config->follower_throttled, pt->deps->me),
         };
     }
     lock_release(&pt->mu);
@@ -88,7 +116,7 @@ static bool begin_change(struct partition *pt, const struct partition_copy *at, 
 {
     lock_take(&pt->change_mu);
     lock_take(&pt->mu);
-    bool ok = follows(pt) && (cuts ? replica_may_cut : replica_may_use_answer)(&pt->replica, at->leader_epoch, at->leo);
+    bool ok = partition_follows(pt) && (cuts ? replica_may_cut : replica_may_use_answer)(&pt->replica, at->leader_epoch, at->leo);
     lock_release(&pt->mu);
     if (!ok)
         lock_release(&pt->change_mu);
@@ -286,7 +314,7 @@ enum copy_result partition_copy_delete_before(struct partition *pt, const struct
 {
     lock_take(&pt->change_mu);
     lock_take(&pt->mu);
-    bool ok = follows(pt) && pt->replica.state.leader_epoch == at->leader_epoch && start <= pt->replica.leo;
+    bool ok = partition_follows(pt) && pt->replica.state.leader_epoch == at->leader_epoch && start <= pt->replica.leo;
     lock_release(&pt->mu);
     int rc = ok ? plog_delete_before(pt->log, start) : 0;
     enum copy_result result = !ok ? COPY_STALE : rc < 0 ? disk_failed(pt, "cannot let go of what the leader has deleted", rc) : COPY_DONE;
@@ -299,7 +327,7 @@ bool partition_copy_watch(struct partition *pt, struct watcher *w, int64_t leo)
     KCHECK(w->what == WATCH_COPY && !w->waiting);
     lock_take(&pt->mu);
     w->wake_at = leo;
-    w->waiting = follows(pt) && !is_flushed(pt) && pt->replica.fleo < leo;
+    w->waiting = partition_follows(pt) && !is_flushed(pt) && pt->replica.fleo < leo;
     if (w->waiting)
         LIST_INSERT_HEAD(&pt->watchers, w, link);
     bool waiting = w->waiting;

@@ -26,12 +26,16 @@ void partition_follower_view(struct partition *pt, const struct partition_follow
 void partition_follower_fetched(struct partition *pt, const struct partition_follower *who, int32_t leader_epoch,
                                 int64_t leo);
 
+/* Of these brokers the in-sync follower that has most, and all below the offset; -1: none has, or this broker does not lead. */
+int32_t partition_nearest(struct partition *pt, int64_t offset, const int32_t *brokers, int32_t n);
+
 /* ---- a follower ---- */
 struct partition_copy { /* where it has to go on */
     int32_t leader, leader_epoch;
     int64_t leo;
     int32_t last_epoch; /* of the record before leo; -1 none */
     int64_t start_offset;
+    bool throttled; /* it keeps to follower.replication.throttled.rate */
     bool flushed; /* as far as its policy asks for before the leader is told of leo */
 };
 /* False: it follows nobody now. */

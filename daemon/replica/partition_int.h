@@ -5,6 +5,8 @@
 
 #include "daemon/replica/partition.h"
 
+/* It copies what another broker leads. */
+bool partition_follows(const struct partition *pt);
 /* Tells the watchers whose offset is reached. */
 void partition_wake_due(struct partition *pt);
 /* Asks for the flush that the topic's policy wants after an append of so many records; returns whether hw moved at once. */

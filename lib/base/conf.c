@@ -268,6 +268,18 @@ size_t conf_get(const struct conf_key *k, const void *obj, char *ret, size_t ret
     return (size_t)n;
 }
 
+char *conf_text(const struct conf_key *k, const void *obj)
+{
+    char text[64];
+    size_t n = conf_get(k, obj, text, sizeof text);
+
+    if (n < sizeof text)
+        return xstrdup(text);
+    char *ret = xmalloc(n + 1);
+    conf_get(k, obj, ret, n + 1);
+    return ret;
+}
+
 /* What conf_read_file hands to conf_read_lines. */
 struct conf_target {
     const struct conf_table *table;

@@ -48,8 +48,10 @@ void conf_unknown(const struct conf_table *t, const char *name, char *err, size_
  * field then keeps its value. */
 int conf_set(const struct conf_table *t, void *obj, const char *name, const char *value, char *err,
              size_t err_size);
-/* The value as text, into ret; returns its length. */
+/* The value as text, cut off at ret_size; returns the length of the whole. */
 size_t conf_get(const struct conf_key *k, const void *obj, char *ret, size_t ret_size);
+/* The same in memory of its own; free() it. */
+char *conf_text(const struct conf_key *k, const void *obj);
 /* Reads "key = value" lines, # comments, \ continuation. Calls set for each; err has file and line. A file that cannot
  * be read to its end (a directory, EIO) is an error, though set was called for what came before. */
 typedef int conf_setter(void *arg, const char *name, const char *value, char *err, size_t err_size);

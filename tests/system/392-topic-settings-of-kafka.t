@@ -14,10 +14,10 @@ def value(key):
     e = c.ask_msg("DescribeConfigs", 3, resources=[dict(kind=2, name="t", keys=[key])])["results"][0]["configs"][0]
     return e["value"], e["source"], e["type"]
 only = {  # key: (value, type, others)
-    "unclean.leader.election.enable": ("false", 1, ["true"]), "preallocate": ("false", 1, ["true"]),
+    "unclean.leader.election.enable": ("false", 1, ["perhaps"]), "preallocate": ("false", 1, ["true"]),
     "segment.jitter.ms": ("0", 5, ["1"]), "segment.index.bytes": ("10485760", 3, ["4", "2097151"]),
     "file.delete.delay.ms": ("60000", 5, ["1"]),
-    "leader.replication.throttled.replicas": ("", 7, ["*", "0:1"]), "follower.replication.throttled.replicas": ("", 7, ["*"]),
+    "leader.replication.throttled.replicas": ("", 7, ["0", "*,0:1", "0:1:2"]), "follower.replication.throttled.replicas": ("", 7, ["0:x"]),
     "max.decompressed.message.bytes": ("2147483639", 3, ["1000"]), "remote.storage.enable": ("false", 1, ["true"]),
     "remote.log.copy.disable": ("false", 1, ["true"]), "remote.log.delete.on.disable": ("false", 1, ["true"]),
     "remote.copy.lag.ms": ("0", 5, ["1"]), "remote.copy.lag.bytes": ("-1", 5, ["5"]),
@@ -35,7 +35,9 @@ for key, (v, kind, others) in only.items():
     assert alter(key, None, op=1)[0] == 0 and value(key)[1] == 5, key
 assert alter("file.delete.delay.ms", "0") == (0, None)
 for key, v, seen in (("retention.ms", " 5 ", "5"), ("cleanup.policy", " compact ", "compact"), ("preallocate", " FALSE ", "false"),
-                     ("compression.type", "gzip ", "gzip"), ("cleanup.policy", "", ""), ("segment.index.bytes", "2097152", "2097152")):
+                     ("compression.type", "gzip ", "gzip"), ("cleanup.policy", "", ""), ("segment.index.bytes", "2097152", "2097152"),
+                     ("leader.replication.throttled.replicas", "*", "*"), ("unclean.leader.election.enable", "true", "true"),
+                     ("follower.replication.throttled.replicas", ",".join("%d:1" % i for i in range(400)), ",".join("%d:1" % i for i in range(400)))):
     assert alter(key, v) == (0, None), (key, v, alter(key, v))
     assert value(key)[0] == seen, (key, value(key))
 for key, v in (("cleanup.policy", "x"), ("retention.ms", "5 6"), ("segment.index.bytes", "3"), ("message.format.version", "3.0"), ("nonsense", "1")):
@@ -45,5 +47,7 @@ assert c.create_topic("refused", configs=[("remote.storage.enable", "true")])[0]
 X
 klogd_kill
 klogd_restart
+long=$(klog config get topic t --json | jq -r 'select(.key == "follower.replication.throttled.replicas").value')
+eq "words of a long list" 400 "$(tr , '\n' <<<"$long" | wc -l)"
 seq 3 | grow made
 eq "neither compacted nor deleted" "$(seq 3)" "$(consume made)"

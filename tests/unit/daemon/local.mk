@@ -9,6 +9,11 @@ UNIT_TESTS += %D%/test_election
 %C%_test_election_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_election_LDADD = daemon/libklogd.a $(LIBS_BASE) $(CMOCKA_LIBS)
 
+UNIT_TESTS += %D%/test_throttle
+%C%_test_throttle_SOURCES = %D%/test_throttle.c
+%C%_test_throttle_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_throttle_LDADD = $(LIBS_KLOGD) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/test_registers
 %C%_test_registers_SOURCES = %D%/test_registers.c %D%/registers_conformance.c %D%/registers_conformance.h
 %C%_test_registers_CPPFLAGS = $(UNIT_CPPFLAGS)
