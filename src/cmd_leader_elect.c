@@ -124,7 +124,7 @@ const struct command cmd_leader_elect = {
     .name = "elect",
     .operands = "[TOPIC[:N,N...]...]",
     .operands_max = -1,
-    .summary = "Lets the preferred replica of partitions lead again: the first of their replicas",
+    .summary = "Lets the preferred replica lead again: the first of a partition's replicas",
     .text = "Without a topic, of all partitions. Those that it leads already are left as they are. With --unclean any replica leads with what it\n"
             "has, but only where none that is in sync is there.",
     .examples = "klog leader elect\n"

@@ -47,7 +47,7 @@ const struct command cmd_reassign_cancel = {
     .name = "cancel",
     .operands = "[FILE]",
     .operands_max = 1,
-    .summary = "Takes back what klog reassign run began: partitions keep the replicas they had",
+    .summary = "Takes back what klog reassign run began",
     .text = "With a plan, only its partitions; else all. What has come to its end stays. The throttle is taken away.",
     .examples = "klog reassign cancel\n"
                 "klog reassign cancel plan.json",

@@ -156,7 +156,7 @@ static int run(const struct args *a)
 const struct command cmd_reassign_plan = {
     .name = "plan",
     .operands = "",
-    .summary = "Prints which replicas to move so that brokers have as many as each other, or one has none",
+    .summary = "Prints which replicas to move to level brokers, or to empty one",
     .text = "As little as possible is moved: replicas on brokers that are not there, or that --drain names, to the rack and broker that have\n"
             "fewest; without --drain also one at a time from the broker with most to the one with least, and preferred leaders are\n"
             "spread. The JSON on standard output is what kafka-reassign-partitions reads, too; nothing is changed.",

@@ -52,7 +52,7 @@ const struct command cmd_reassign_status = {
     .name = "status",
     .operands = "[FILE]",
     .operands_max = 1,
-    .summary = "Shows which partitions are getting other replicas, and how much of that is copied",
+    .summary = "Shows which partitions are getting other replicas, and how far that is",
     .text = "With a plan, only its partitions. Nothing is printed when nothing is going on.",
     .examples = "klog reassign status\n"
                 "klog reassign status --json | jq -s 'map(.bytes - .copied_bytes) | add'",

@@ -172,7 +172,7 @@ SYSTEM_TESTS += \
     %D%/530-damage-is-copied-anew.t \
     %D%/514-who-is-no-follower.t \
     %D%/530-three-brokers-in-the-field.t \
-    %D%/531-settings-of-a-cluster.t \
+    %D%/531-settings-of-a-cluster.t %D%/532-klog-reassign.t \
     %D%/501-two-brokers.t \
     %D%/502-a-leader-dies.t \
     %D%/503-a-coordinator-dies.t \

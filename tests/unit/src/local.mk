@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += %D%/test_reassign_plan
+%C%_test_reassign_plan_SOURCES = %D%/test_reassign_plan.c
+%C%_test_reassign_plan_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_test_reassign_plan_LDADD = $(LIBS_CLI) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/test_cli %D%/test_offline %D%/test_out %D%/test_run_child
 %C%_test_cli_SOURCES = %D%/test_cli.c
 %C%_test_cli_CPPFLAGS = $(UNIT_CPPFLAGS)
