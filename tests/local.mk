@@ -12,6 +12,9 @@ AM_TESTS_ENVIRONMENT = BUILDDIR='$(abs_top_builddir)'; export BUILDDIR;
 
 EXTRA_DIST += tests/run-cmocka tests/unit/unit.h tests/unit/world.h
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(top_srcdir)/tests/unit
+# Half the time of a build is test programs that run for a second each: they are not optimized, what they test is.
+UNIT_OBJECTS = tests/unit/%.$(OBJEXT)
+$(UNIT_OBJECTS): CFLAGS += -O0
 UNIT_TESTS =
 include tests/unit/base/local.mk
 include tests/unit/wire/local.mk
