@@ -83,7 +83,7 @@ results() {
             say "FAILED: $name (${trs%.trs}.log)" >&2
             ;;
         esac
-    done < <(find "$1" -name '*.trs' -not -path '*/tests/tmp/*' | sort)
+    done < <(find "$1/tests" -name '*.trs' -not -path '*/tests/tmp/*' | sort)
     echo "$passed $failed $skipped"
 }
 

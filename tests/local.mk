@@ -58,10 +58,11 @@ check-system: $(PROGRAMS_UNDER_TEST)
 # For builds with sanitizers: without those that repeat one thing thousands of times, or measure.
 SLOW_WITH_SANITIZERS = %D%/system/120-crawlers-are-harmless.t %D%/system/187-figures-while-records-are-deleted.t \
     %D%/system/308-absurd-counts.t %D%/system/317-tiny-segments.t %D%/system/361-memory-of-many-clients.t
-check-sanitized: $(PROGRAMS_UNDER_TEST)
+# The last first: those are of clusters, which take longest. Unit tests fill the end, as in check-all.
+check-sanitized: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	tests=; for t in $(SYSTEM_TESTS); do \
-	    case ' $(SLOW_WITH_SANITIZERS) ' in *" $$t "*) ;; *) tests="$$tests $$t" ;; esac; done; \
-	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$$tests"
+	    case ' $(SLOW_WITH_SANITIZERS) ' in *" $$t "*) ;; *) tests="$$t $$tests" ;; esac; done; \
+	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$$tests $(TESTS)"
 check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(COMPAT_TESTS) $(MATRIX_TESTS) $$(cat tests/librdkafka/list)"; rc=$$?; \
 	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; $(MAKE) $(AM_MAKEFLAGS) client-table; exit $$rc
@@ -83,8 +84,8 @@ check-long: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \
     tests/system/150-large-reads-interrupted.t tests/system/320-idempotent-producers.t tests/system/328-clean-stop-and-recovery.t
-check-threads: $(PROGRAMS_UNDER_TEST)
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS)'
+check-threads: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS) $(TESTS)'
 # The longest first, so that none is left to run alone at the end.
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS) $(COMPAT_TESTS) $(SYSTEM_TESTS) $(TESTS)'
