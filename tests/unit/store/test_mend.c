@@ -34,7 +34,7 @@ static int list_logs(const struct fixture *f, char name[FILES][32])
     DIR *d = opendir(path);
     for (struct dirent *e; (e = readdir(d)) != NULL;)
         if (strlen(e->d_name) == 24 && strcmp(e->d_name + 20, ".log") == 0)
-            snprintf(name[n++], 32, "%s", e->d_name);
+            snprintf(name[n++], 32, "%.31s", e->d_name);
     closedir(d);
     qsort(name, (size_t)n, 32, by_name);
     return n;
