@@ -165,6 +165,11 @@ static enum copy_result append_held(struct partition *pt, const struct partition
     replica_agreed(&pt->replica);
     lock_release(&pt->mu);
     int rc = batches.n == 0 ? 0 : plog_append_copy(pt->log, batches, world_wall_ms(pt->deps->world), &c);
+    if (rc == -EAGAIN) { /* a cut, or a beginning elsewhere, met an error, and the leader, maybe another one, goes on from here */
+        c = (struct plog_copied){ .end_offset = at->leo };
+        rc = plog_truncate(pt->log, at->leo);
+        rc = rc < 0 ? rc : -EAGAIN;
+    }
     lock_take(&pt->mu);
     if (!pt->deleted && replica_follows(&pt->replica)) { /* its disk may have failed meanwhile */
         note_appended(pt, &c);

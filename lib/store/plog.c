@@ -118,6 +118,7 @@ static struct plog *plog_new(struct datadir *dd, const char *topic, int32_t part
     l->active_since_ms = -1;
     l->snapshot_offset = -1;
     l->start_marker = -1;
+    l->restart_base = -1;
     l->gap_end = -1;
     l->pending.offset = -1;
     l->identity = partition_identity(topic_id, partition);
@@ -354,7 +355,10 @@ int plog_roll(struct plog *l, int64_t base)
     seal(l, old);
     lock_take(&l->mu);
     plog_push_segment(l, s);
+    bool leaves_out = base > l->end_offset;
     l->end_offset = base;
+    if (leaves_out)
+        plog_note_border(l);
     l->active_since_ms = -1;
     l->written_back = 0;
     lock_release(&l->mu);
@@ -529,7 +533,7 @@ void plog_append(struct plog *l, uint8_t *batch, size_t n, const struct batch_in
         .writeback_bytes = l->cfg.writeback_bytes,
     };
     lock_release(&l->mu);
-    if (go && l->half_cut.seg != NULL)
+    if (go && (l->half_cut.seg != NULL || l->restart_base >= 0))
         storage_error(ret, -EAGAIN); /* a truncation has to be tried again first */
     else if (go && datadir_is_full(l->dd))
         storage_error(ret, -ENOSPC);

@@ -116,7 +116,8 @@ struct plog_copied {
  * other errors of the disk. What came before the one that failed is in the log. */
 int plog_append_copy(struct plog *l, struct slice batches, int64_t now_ms, struct plog_copied *ret);
 /* Lets go of everything, and begins anew at offset `base` (above its end, or at it when the log is empty), which has the
- * text position text_base. 0, -EINVAL: base is below; -EAGAIN as above; or an error of the disk. Blocks. */
+ * text position text_base. 0, -EINVAL: base is below; -EAGAIN as above; or an error of the disk: then nothing is appended (-EAGAIN) until
+ * it is called again, with the same base or a greater one, or plog_truncate() has led back to where the log ended. Blocks. */
 int plog_restart(struct plog *l, int64_t base, int64_t text_base);
 
 /* ---- flush (group commit) ---- */

@@ -201,7 +201,7 @@ int plog_append_copy(struct plog *l, struct slice batches, int64_t now_ms, struc
         return -EROFS;
     judge_all(batches, &c);
     lock_take(&l->append_mu);
-    if (l->half_cut.seg != NULL)
+    if (l->half_cut.seg != NULL || l->restart_base >= 0)
         rc = -EAGAIN; /* a truncation has to be tried again first */
     else if (c.n > 0 && datadir_is_full(l->dd))
         rc = -ENOSPC;
@@ -222,8 +222,8 @@ int plog_append_copy(struct plog *l, struct slice batches, int64_t now_ms, struc
 
 /* ---- starting anew elsewhere ---- */
 
-/* What was known belongs to offsets that are let go of. Under append_mu. */
-static void forget_all(struct plog *l, int64_t text_base)
+/* The segment is as it will be when all in front of it has gone. Under append_mu. */
+static void set_text_base(struct plog *l, int64_t text_base)
 {
     struct segment *s = plog_active(l);
 
@@ -231,16 +231,29 @@ static void forget_all(struct plog *l, int64_t text_base)
     lock_take(&l->mu);
     KINVARIANT("S12", s->sum.size == 0 && s->base == l->end_offset);
     s->text_base = text_base;
+    l->restart_base = s->base;
     l->generation++; /* text positions are others */
     l->n_borders = l->n_read_ends = 0;
+    plog_note_border(l);
+    lock_release(&l->mu);
+    lock_release(&l->mark_mu);
+}
+
+/* What was known belongs to offsets that are gone. */
+static void forget_all(struct plog *l)
+{
+    const struct segment *s = plog_active(l);
+
+    lock_take(&l->append_mu);
+    lock_take(&l->mu);
     epochs_truncate_end(&l->epochs, 0);
     l->epochs_dirty = true;
     l->epoch_is_new = false;
     producers_clear(&l->producers);
     l->producers.unsure_below = s->base;
-    plog_note_border(l);
+    l->restart_base = -1;
     lock_release(&l->mu);
-    lock_release(&l->mark_mu);
+    lock_release(&l->append_mu);
 }
 
 /* An empty active segment from `base` on, which nothing is in front of but what is about to go. */
@@ -251,12 +264,12 @@ static int begin_segment(struct plog *l, int64_t base, int64_t text_base)
     lock_take(&l->append_mu);
     if (l->half_cut.seg != NULL)
         rc = -EAGAIN; /* a truncation has to be tried again first */
-    else if (base < l->end_offset || (base == l->end_offset && l->size_bytes > 0))
+    else if (base < l->end_offset || (base == l->end_offset && l->size_bytes > 0 && l->restart_base < 0))
         rc = -EINVAL;
     else if (plog_active(l)->base != base)
         rc = plog_roll(l, base);
     if (rc == 0) {
-        forget_all(l, text_base);
+        set_text_base(l, text_base);
         rc = segment_write_header(plog_active(l), false);
         if (rc == 0)
             rc = segfile_sync(plog_active(l)->text.file);
@@ -284,7 +297,7 @@ static int drop_snapshots(struct plog *l)
 }
 
 /* The new segment first: a crash before its start is durable leaves the log as it was, one after it a log that begins
- * there. */
+ * there. So does an error, after which a restart at the same place or above goes on, or a truncation leads back. */
 int plog_restart(struct plog *l, int64_t base, int64_t text_base)
 {
     KCHECK(base >= 0 && text_base >= 0);
@@ -298,6 +311,8 @@ int plog_restart(struct plog *l, int64_t base, int64_t text_base)
         rc = drop_snapshots(l);
     if (rc == 0)
         rc = plog_delete_front(l, base);
+    if (rc >= 0)
+        forget_all(l);
     lock_release(&l->slow_mu);
     plog_call_done(l);
     return rc < 0 ? rc : 0;

@@ -94,6 +94,8 @@ struct plog {
     struct cut half_cut;             /* its files are cut, or part of them, and memory is not: nothing is appended, claimed or
                                       * deleted until a truncation has got through; seg NULL: none. Written under append_mu
                                       * and mark_mu too */
+    int64_t restart_base;            /* a restart has begun its segment there and has not got through: nothing is appended until it is
+                                      * done, or a truncation has taken the segment away; -1 none. Written under append_mu too */
     bool cleaning;                   /* the cleaner's manifest may be there */
     int64_t start_marker;            /* NNN.start there is; -1 none */
 

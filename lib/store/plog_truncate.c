@@ -287,7 +287,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
     c->seg->n_good = c->seg->n_bad = 0;
     l->generation++;
     l->n_borders = l->n_read_ends = 0;
-    l->end_offset = c->sum.end_offset;
+    l->end_offset = l->gap_end = c->sum.end_offset; /* there may be one before the batch that is the last now, or behind it */
     if (epochs_truncate_end(&l->epochs, c->sum.end_offset))
         l->epochs_dirty = true;
     producers_swap(&l->producers, &r->producers);
@@ -298,6 +298,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
     l->snapshot_offset = r->snapshot_offset;
     l->snapshot_empty = r->snapshot_empty;
     l->half_cut.seg = NULL;
+    l->restart_base = -1;
     plog_drop_pending(l);
 }
 

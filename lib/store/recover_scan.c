@@ -324,6 +324,19 @@ static int scan_all(struct recovery *r, struct segment_scan *ss)
     return 0;
 }
 
+/* A copy of a compacted log that was cut where offsets are missing ends behind its last batch. When all that was flushed is there, byte
+ * for byte, it still does, and nothing is lost. */
+static void keep_missing_end(const struct recovery *r)
+{
+    struct plog *l = r->l;
+    struct segment *s = plog_active(l);
+    bool all = r->flush_known && r->mark.segment == s->base && r->mark.offset == r->flushed && r->mark.position == s->sum.size && s->sum.size > 0 &&
+               r->mark.all_heads != HEADS_UNKNOWN && r->mark.all_heads == s->sum.all_heads;
+
+    if (all && r->flushed > s->sum.end_offset)
+        l->end_offset = l->gap_end = s->sum.end_offset = r->flushed;
+}
+
 static void note_loss(struct recovery *r)
 {
     int64_t was = r->flushed, is = r->l->end_offset;
@@ -348,6 +361,7 @@ int recovery_scan(struct recovery *r)
         return rc;
     struct segment *s = plog_active(l);
     l->end_offset = s->sum.end_offset;
+    keep_missing_end(r);
     s->may_be_longer = true; /* were it so, what stood there would lie between it and a segment begun behind it */
     rc = segment_write_tails(s, NULL);
     if (rc == 0)

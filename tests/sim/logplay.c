@@ -54,6 +54,7 @@ struct logplay {
     int64_t start;       /* below it all was deleted */
     int64_t start_asked; /* or may have been */
     int64_t cut_to;      /* a truncation that has not said 0; -1: none */
+    int64_t anew;        /* a beginning elsewhere that has not said 0; -1: none */
     int64_t begun;       /* a segment was begun there, and what was to come into it is not there */
     bool copies;         /* batches come as a leader's, with offsets missing, and the log may begin anew elsewhere */
     bool power_went;     /* since the log was open last */
@@ -387,7 +388,9 @@ static void append_copies(struct logplay *p)
     p->n += c.appended;
     p->acked += c.appended;
     p->n_maybe = 0;
-    if (c.end_offset > end_of(p))
+    if (p->anew >= 0 && rc != -EAGAIN)
+        sim_fail(p->sim, "S12", "a log that has half begun anew at %lld takes batches: %d", (long long)p->anew, rc);
+    if (c.end_offset > end_of(p) && p->anew < 0)
         p->begun = c.end_offset; /* a segment for what did not come */
     sim_note(p->sim, "copied", c.appended, end_of(p), p->leader_epoch);
     MARK_IF(rc < 0 && c.appended > 0, "copies: a part of what the leader sent was taken");
@@ -396,17 +399,27 @@ static void append_copies(struct logplay *p)
 /* The leader's log begins behind the end of this one. */
 static void begin_anew(struct logplay *p)
 {
-    int64_t base = end_of(p) + rnd_range(&p->rnd, 1, 20);
+    int64_t skipped = rnd_range(&p->rnd, 1, 20);
+    int64_t base = MAX(p->anew, end_of(p) + skipped);
+    bool again = p->anew >= 0;
     p->start_asked = MAX(p->start_asked, base);
     p->restarts = true;
+    p->anew = base;
     int rc = plog_restart(p->l, base, base * 100);
     p->restarts = false;
     sim_note(p->sim, "begun anew", base, rc, 0);
-    if (rc < 0)
+    if (rc < 0) {
+        if (rc == -EINVAL)
+            sim_fail(p->sim, "S12", "a log that ends at %lld may not begin anew at %lld", (long long)end_of(p), (long long)base);
+        struct plog_ends e;
+        plog_ends(p->l, &e);
+        p->anew = e.end_offset > end_of(p) ? e.end_offset : -1; /* else it has not come so far */
         return;
+    }
     p->n = p->n_cut = 0;
     p->start = p->promised = base;
-    p->cut_to = -1;
+    p->cut_to = p->anew = -1;
+    MARK_IF(again, "copies: it was begun anew the second time");
     check_files(p);
     MARK("copies: it was begun anew");
 }
@@ -444,15 +457,18 @@ static void truth_cut(struct logplay *p, int64_t to)
         sim_fail(p->sim, "S11", "a log that is cut to %lld ends at %lld", (long long)to, (long long)e.end_offset);
     p->begun = e.end_offset; /* where offsets are missing */
     p->promised = MIN(p->promised, end_of(p));
-    p->cut_to = -1;
+    MARK_IF(p->anew >= 0, "copies: a beginning elsewhere was taken back");
+    p->cut_to = p->anew = -1;
 }
 
 static void truncate_log(struct logplay *p)
 {
     int64_t end = end_of(p);
     bool again = p->cut_to >= 0;
-    if (!again)
-        p->cut_to = rnd_one_in(&p->rnd, 3) ? rnd_range(&p->rnd, MIN(p->start, end), end) : MAX(p->start, end - rnd_range(&p->rnd, 0, 12));
+    if (!again) {
+        int64_t anywhere = rnd_range(&p->rnd, MIN(p->start, end), end), back = rnd_range(&p->rnd, 0, 12);
+        p->cut_to = rnd_one_in(&p->rnd, 3) ? anywhere : MAX(p->start, end - back);
+    }
     MARK_IF(p->cut_to < p->promised, "log: a truncation below the flush point");
     p->truncates = true;
     int rc = plog_truncate(p->l, p->cut_to);
@@ -514,6 +530,8 @@ static void do_something(struct logplay *p)
     int what = (int)rnd_below(&p->rnd, 100);
     if (p->cut_to >= 0 && what < 40)
         truncate_log(p);
+    else if (p->anew >= 0 && what < 40)
+        begin_anew(p);
     else if (what < 60 && p->copies && rnd_one_in(&p->rnd, 2))
         append_copies(p);
     else if (what < 60)
@@ -547,6 +565,7 @@ static void flusher_main(void *arg)
             int rc = plog_flush_run(t);
             plog_flush_end(p->l, t, rc);
             plog_ends(p->l, &e);
+            sim_note(p->sim, "flushed", e.flushed_offset, e.end_offset, rc);
             MARK_IF(p->truncates, "log: a flush ended in a truncation");
             p->n_cut = rc == 0 ? 0 : p->n_cut;
             p->promised = MAX(p->promised, e.flushed_offset);
@@ -603,12 +622,16 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     for (int i = 0; i < p->n; i++) /* the border below */
         if (p->v[i].base < must && must < p->v[i].next)
             must = p->v[i].base;
+    int64_t last = p->start;
+    for (int i = 0; i < p->n && p->v[i].next <= must; i++)
+        last = p->v[i].next;
+    must = p->copies ? MIN(must, last) : must; /* offsets that no batch has are not lost */
     plog_ends(p->l, &e);
     int64_t end = look(p, false, INT64_MAX, true);
     if (p->is_over)
         return;
     sim_note(p->sim, "log opened", e.start_offset, e.end_offset, e.flushed_offset);
-    bool begun = p->copies && e.end_offset >= end && (e.end_offset == p->begun || is_next(p, e.end_offset));
+    bool begun = p->copies && e.end_offset >= end && (e.end_offset <= p->cut_to || e.end_offset == p->begun || e.end_offset == p->anew || is_next(p, e.end_offset));
     if (end >= 0 && end != e.end_offset && !begun)
         sim_fail(p->sim, "S1", "the log is said to end at %lld, and its files at %lld", (long long)e.end_offset, (long long)end);
     if (e.end_offset < must)
@@ -631,6 +654,7 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     while (p->n > 0 && p->v[p->n - 1].next > e.end_offset)
         p->n--;
     p->promised = p->begun = e.end_offset;
+    p->anew = -1;
     p->start = e.start_offset;
     p->cut_to = -1;
     p->power_went = false;
@@ -675,6 +699,8 @@ static void life_main(struct simhost *h)
         do_something(p);
     while (p->is_last && p->cut_to >= 0)
         truncate_log(p);
+    while (p->is_last && p->anew >= 0)
+        begin_anew(p);
     p->stops = true;
     fiber_join(flusher);
     fiber_join(upkeep);
@@ -793,7 +819,7 @@ static void begin(struct logplay *p, uint64_t seed, bool copies)
     p->host.rewrote = on_rewrote;
     p->host.renamed = on_renamed;
     p->host.shrunk = on_shrunk;
-    p->cut_to = -1;
+    p->cut_to = p->anew = -1;
     p->copies = copies;
     memset(p->topic_id.b, 7, sizeof p->topic_id.b);
     p->cfg = (struct plog_config){

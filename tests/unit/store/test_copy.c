@@ -449,6 +449,90 @@ static void a_gap_at_the_end_survives_a_power_cut_once_it_is_flushed(void **stat
     }
 }
 
+/* A cut leads to where offsets are missing: what is left of the gap before the last batch, and the end behind it, outlive a power cut,
+ * and nothing is said to be lost. */
+static void a_cut_between_batches_survives_a_power_cut(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int how = SIMDISK_CUT_NONE; how < SIMDISK_CUTS; how++) {
+        struct simdisk *d = disk_new(f, (uint64_t)how);
+        must_open(f);
+        copy_at(f, 0);
+        copy_at(f, 40);
+        copy_at(f, 90);
+        assert_int_equal(plog_truncate(f->l, 70), 0);
+        assert_int_equal(ends_of(f).end_offset, 70);
+        assert_int_equal(flush(f), 0);
+        assert_int_equal(ends_of(f).flushed_offset, 70);
+        drop(f);
+        simdisk_power_cut(d, (enum simdisk_cut)how);
+        must_open(f);
+        assert_string_equal(f->rec.note, "");
+        assert_int_equal(ends_of(f).end_offset, 70);
+        copy_at(f, 75);
+        static const int64_t at[] = { 2, 40, 42, 75 };
+        for (int i = 0; i < 4; i += 2) {
+            struct plog_span span;
+            assert_int_equal(plog_read(f->l, at[i], 77, 1, true, &span), 0);
+            assert_int_equal(span.base_offset, at[i + 1]);
+            plog_span_release(&span);
+        }
+        drop(f);
+        disk_free(f, d);
+    }
+}
+
+/* For want of a descriptor at any of its steps a restart is half done: nothing is appended until it is done, or taken back. */
+static void a_restart_that_met_an_error_goes_on_or_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    int n_half = 0;
+    bool hit = true;
+
+    batch_at(20, 0, &b);
+    for (int64_t at = 0; hit; at++) {
+        struct simdisk_fault none_left = { .ops = 1u << SIMDISK_OPEN | 1u << SIMDISK_CREATE, .at = at / 3, .n = 1, .eno = EMFILE };
+        struct simdisk *d = disk_new(f, (uint64_t)at);
+        struct plog_copied c;
+        f->cfg.segment_bytes = 2500;
+        must_open(f);
+        for (int i = 0; i < 20; i++)
+            append_n(f, 1, 300);
+        assert_int_equal(flush(f), 0);
+        datadir_set_file_limit(f->dd, 1, INT_MAX);
+        simdisk_plan(d, &none_left, 1);
+        int rc = plog_restart(f->l, 1000, 5000);
+        hit = simdisk_plan_was_hit(d);
+        simdisk_plan(d, NULL, 0);
+        assert_true(rc == 0 || rc == -EMFILE);
+        bool half = rc < 0 && ends_of(f).end_offset == 1000;
+        n_half += half;
+        if (half)
+            assert_int_equal(copy(f, &b, &c), -EAGAIN);
+        if (half && at % 3 == 0 && ends_of(f).start_offset == 0) {
+            assert_int_equal(plog_truncate(f->l, 20), 0);
+            assert_int_equal(plog_epoch_at(f->l, 19), f->epoch);
+            assert_int_equal(copy(f, &b, &c), 0);
+            assert_int_equal(ends_of(f).end_offset, 22);
+            assert_int_equal(check_log(f), 22);
+        } else {
+            int64_t base = at % 3 == 1 ? 1000 : 1001;
+            if (rc < 0)
+                assert_int_equal(plog_restart(f->l, base, 5000), 0);
+            base = rc < 0 ? base : 1000;
+            assert_int_equal(ends_of(f).start_offset, base);
+            assert_int_equal(ends_of(f).end_offset, base);
+            copy_at(f, base);
+            assert_int_equal(count_files(f, ".log"), 1);
+        }
+        drop(f);
+        disk_free(f, d);
+    }
+    assert_true(n_half >= 6);
+}
+
 static void restarts_above_its_end(void **state)
 {
     struct fixture *f = *state;
@@ -708,6 +792,8 @@ int main(void)
         T(offsets_that_compaction_took_are_skipped),
         T(more_offsets_than_a_segment_spans_are_not_skipped),
         T(a_gap_at_the_end_survives_a_power_cut_once_it_is_flushed),
+        T(a_cut_between_batches_survives_a_power_cut),
+        T(a_restart_that_met_an_error_goes_on_or_is_taken_back),
         T(restarts_above_its_end),
         T(stopped_anywhere_it_goes_on_where_it_was),
         T(a_full_disk_leaves_no_half_piece),
