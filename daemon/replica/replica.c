@@ -372,7 +372,7 @@ static bool is_counted_on(const struct replica *r)
 
 bool replica_may_be_repaired(const struct replica *r)
 {
-    return r->role == REPLICA_DAMAGED && !is_counted_on(r);
+    return r->role == REPLICA_DAMAGED && r->state.version >= 0 && (!is_counted_on(r) || KLOG_BUG("S10"));
 }
 
 bool replica_repaired(struct replica *r, int64_t leo, int64_t fleo, int64_t hw)

@@ -112,7 +112,7 @@ void replica_damage(struct replica *r);
  * elected since nobody else may be, serves what is good, and each tick proposes to hand over to another that may lead. Until
  * replica_repaired(). */
 void replica_ail(struct replica *r);
-/* Nobody counts on it: what is bad of its log may go. */
+/* Nobody counts on it, as far as its register was read: what is bad of its log may go. */
 bool replica_may_be_repaired(const struct replica *r);
 /* Its log is a beginning of the leader's again, perhaps an empty one, and durable. False, and it stays damaged: the register may
  * still count on the old one, or it is the leader itself. */

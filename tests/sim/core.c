@@ -330,6 +330,8 @@ static void decide_more(struct core *c, int who, const struct election *e)
     case ELECTION_TAKE:
     case ELECTION_HAND_OVER:
         core_mark(marks[e->what]);
+        if (e->what == ELECTION_TAKE && c->b[who].ails)
+            core_mark(CORE_MARK_ailing_elected);
         send_change(c, who, &e->change, e->what);
         break;
     }
@@ -343,6 +345,7 @@ static struct election_input input_of(struct core_broker *b, const struct core *
                                     .me = b->id,
                                     .be = b->r.be,
                                     .damaged = b->r.role == REPLICA_DAMAGED,
+                                    .ails = b->r.ails,
                                     .draining = b->draining,
                                     .recovery = c->recovery,
                                     .claims = b->claims,
@@ -536,6 +539,7 @@ static void on_fetch(struct core *c, int who, int32_t at)
     m.diverges = false;
     m.hw = (int32_t)b->r.hw;
     m.n = 0;
+    m.bad = m.bad || (m.is_repair && b->ails);
     if (!m.bad && m.is_repair) {
         m.n = b->log.n;
         memcpy(m.records, b->log.at, (size_t)m.n * sizeof m.records[0]);
@@ -552,6 +556,8 @@ static void on_fetch(struct core *c, int who, int32_t at)
             core_mark(CORE_MARK_zombie_moves_hw);
         m.n = (int32_t)rnd_range(&c->net, 1, CORE_BATCH);
         m.n = MIN(m.n, b->log.n - m.offset);
+        if (b->ails && m.offset <= b->ails_at)
+            m.n = MIN(m.n, b->ails_at - m.offset);
         memcpy(m.records, &b->log.at[m.offset], (size_t)m.n * sizeof m.records[0]);
     }
     send_message(c, &m, true);
@@ -617,6 +623,22 @@ static void begin_anew(struct core *c, int who)
     core_mark(CORE_MARK_began_anew);
     if (b->n_claims > 0) /* what it said of its log is not so any more */
         push_own(c, delay(&c->store), EV_CLAIM, who, 0, 0);
+    ask_soon(c, who, 1);
+}
+
+/* Inside it was bad: from there on it is copied. */
+static void mend(struct core *c, int who)
+{
+    struct core_broker *b = &c->b[who];
+    if (!replica_may_be_repaired(&b->r) || b->r.state.leader < 1 || b->r.state.leader == b->id)
+        return;
+    core_truth_mended(c, who);
+    if (!replica_repaired(&b->r, b->ails_at, b->ails_at, b->r.hw))
+        return;
+    b->log.n = b->log.synced = b->ails_at;
+    b->cuts++;
+    b->ails = false;
+    core_mark(CORE_MARK_mended);
     ask_soon(c, who, 1);
 }
 
@@ -697,6 +719,8 @@ static void on_enlisted(struct core *c, int who, int64_t be)
     replica_set_min_isr(&b->r, c->min_isr);
     if (b->is_damaged)
         replica_damage(&b->r);
+    if (b->ails)
+        replica_ail(&b->r);
     b->running = true;
     push_own(c, rnd_range(&c->disk, 1, CORE_LAG_MS / 4), EV_TICK, who, 0, 0);
 }
@@ -713,6 +737,8 @@ static void note_proposal(const struct core_broker *b, const struct state_change
     }
     for (int32_t i = 0; i < was->n_isr; i++)
         left |= state_isr_index(&ch->to, was->isr[i]) < 0;
+    if (b->ails && replica_leads(&b->r) && ch->to.leader != b->id)
+        core_mark(CORE_MARK_ailing_leader_stepped_down);
     if (joined)
         core_mark(CORE_MARK_isr_expanded);
     if (left)
@@ -737,7 +763,9 @@ static void on_tick(struct core *c, int who)
         core_mark(CORE_MARK_hw_not_current);
     if (b->asking && c->now_ms - b->asked_ms > 200)
         b->asking = false; /* the answer does not come, or comes late */
-    if (b->r.role == REPLICA_DAMAGED && b->id % 2 == 0)
+    if (b->r.role == REPLICA_DAMAGED && b->ails && !b->is_damaged)
+        mend(c, who);
+    else if (b->r.role == REPLICA_DAMAGED && b->id % 2 == 0)
         begin_anew(c, who);
     else if (b->r.role == REPLICA_DAMAGED)
         ask(c, who, true);
@@ -767,6 +795,7 @@ static void lose_power(struct core *c, int who, int64_t down_ms)
         core_mark(CORE_MARK_restarted_unproven);
     }
     l->synced = MIN(l->synced, l->n);
+    b->ails = b->ails && b->ails_at < l->n;
     end_life(c, who, CORE_SESSION_MS, down_ms);
 }
 
@@ -788,6 +817,7 @@ static void get_damaged(struct core *c, int who)
     b->is_damaged = true;
     b->owned_up = false;
     b->log.n = b->log.synced = (int32_t)rnd_below(&c->disk, (uint64_t)b->log.n + 1);
+    b->ails = false; /* it is all one */
     b->cuts++;
     core_mark(CORE_MARK_synced_records_lost);
     if (!b->running)
@@ -795,6 +825,19 @@ static void get_damaged(struct core *c, int who)
     core_mark(replica_leads(&b->r) ? CORE_MARK_damaged_leader : CORE_MARK_damaged_follower);
     replica_damage(&b->r);
     c->hw_seen[who] = b->r.hw;
+}
+
+static void begin_to_ail(struct core *c, int who)
+{
+    struct core_broker *b = &c->b[who];
+    if (b->is_damaged || b->ails || b->log.n == 0 || c->lossy || !core_may_lose(c, who))
+        return;
+    b->ails = true;
+    b->ails_at = (int32_t)rnd_below(&c->disk, (uint64_t)b->log.n);
+    if (!b->running)
+        return; /* found at the start */
+    core_mark(replica_leads(&b->r) ? CORE_MARK_ailing_leader : CORE_MARK_ailing_follower);
+    replica_ail(&b->r);
 }
 
 static void be_preferred(struct core *c, int who)
@@ -825,6 +868,10 @@ static void on_fault(struct core *c, int at)
     core_say(c, "fault: %s %d %lld %lld", core_fault_names[f->kind], who + 1, (long long)f->b, (long long)f->c);
     if (f->kind == CORE_LINK) {
         c->link_cut_until[who][f->c % c->n_brokers] = c->now_ms + f->b;
+        return;
+    }
+    if (f->kind == CORE_AIL) {
+        begin_to_ail(c, who);
         return;
     }
     if (f->kind == CORE_DAMAGE) {

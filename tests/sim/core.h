@@ -18,6 +18,7 @@
  *   R13  no committed record is cut
  *   R15  what a broker takes for the state never goes back
  *   R16  a current watermark is at least what was committed before the epoch
+ *   S10  who has damage inside its log cuts it only while the register does not count on it
  *   R18  as long as fewer brokers than the floor lose something at a time, some member provably has everything; nothing that
  *        was committed is ever missing or another record; in the end all are in sync
  *
@@ -61,6 +62,7 @@ enum core_fault_kind {
     CORE_UNKNOWN, /* the outcome of its next write is unknown: c = 0 not written, 1 written, 2 written b ms later */
     CORE_LINK,    /* nothing gets from broker a to broker c for b ms */
     CORE_DAMAGE,  /* its disk loses what was synced, from some place on */
+    CORE_AIL,     /* a record inside its log goes bad */
     CORE_PREFER,  /* it gives the partition to the preferred leader, if it leads */
     CORE_FAULT_KINDS
 };
@@ -87,7 +89,8 @@ bool core_plan_read(struct core_plan *p, FILE *from);
     X(settled) X(two_sets_count) X(fetch_of_an_old_epoch) X(fetch_of_a_new_epoch) X(fetch_of_an_old_incarnation)          \
     X(answer_of_no_use) X(old_state_refused) X(cut) X(cut_twice_in_an_epoch) X(cut_below_hw_after_recovery)               \
     X(zombie_moves_hw) X(hw_not_current) X(not_enough_replicas) X(session_expired) X(restarted_unproven)                  \
-    X(synced_records_lost) X(unsynced_records_lost) X(damaged_leader) X(damaged_follower) X(confessed) X(repaired) X(began_anew)         \
+    X(synced_records_lost) X(unsynced_records_lost) X(damaged_leader) X(damaged_follower) X(ailing_leader) X(ailing_follower) X(ailing_leader_stepped_down)                                \
+    X(ailing_elected) X(mended) X(confessed) X(repaired) X(began_anew)         \
     X(a_dead_member_at_the_floor) X(message_overtaken) X(a_broker_never_came_back)
 enum core_mark {
 #define X(name) CORE_MARK_##name,
@@ -142,6 +145,8 @@ struct core_broker {
     bool enlisting;
     int32_t hw_saved; /* checkpoint */
     bool is_damaged;  /* the disk's state */
+    bool ails;        /* inside its log a record is bad, */
+    int32_t ails_at;  /* this one */
     int32_t min_isr_floor;
     bool owned_up;    /* the register has heard of that damage */
     bool is_unproven; /* it ended so that it cannot prove what its disk kept; until it is registered again */
@@ -264,6 +269,7 @@ void core_truth_written(struct core *c, const struct core_request *q, const stru
 void core_truth_made(struct core *c, int who, int32_t offset);      /* a leader's record */
 void core_truth_copied(struct core *c, int who, int32_t offset);    /* a follower's */
 void core_truth_cut(struct core *c, int who, int32_t from, int32_t to);
+void core_truth_mended(const struct core *c, int who);
 void core_truth_fetched(struct core *c, int leader, const struct core_message *m);
 void core_truth_used(struct core *c, int follower, const struct core_message *m);
 void core_truth_step(struct core *c);

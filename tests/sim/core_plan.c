@@ -9,7 +9,7 @@
 const char *const core_fault_names[CORE_FAULT_KINDS] = {
     [CORE_KILL] = "kill",       [CORE_CUT] = "power-cut",  [CORE_STOP] = "stop", [CORE_PAUSE] = "pause",
     [CORE_EXPIRE] = "expire",   [CORE_AWAY] = "store-away", [CORE_UNKNOWN] = "unknown", [CORE_LINK] = "link",
-    [CORE_DAMAGE] = "damage",   [CORE_PREFER] = "prefer",
+    [CORE_DAMAGE] = "damage",   [CORE_AIL] = "ail",        [CORE_PREFER] = "prefer",
 };
 
 static void draw_numbers(struct core_fault *f, struct rnd *r, int n_brokers)

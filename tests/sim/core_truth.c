@@ -41,7 +41,7 @@ static bool claim_is_valid(const struct core *c, const struct partition_state *s
 
 static bool is_provable(const struct core *c, int who)
 {
-    return claim_is_valid(c, core_register(c), who) && !c->b[who].is_unproven && !c->b[who].is_damaged;
+    return claim_is_valid(c, core_register(c), who) && !c->b[who].is_unproven && !c->b[who].is_damaged && !c->b[who].ails;
 }
 
 static int count_provable(const struct core *c)
@@ -139,6 +139,12 @@ void core_truth_written(struct core *c, const struct core_request *q, const stru
         c->b[q->from].owned_up = true;
     if (step > 0)
         c->committed_at[s->leader_epoch] = c->n_committed;
+}
+
+void core_truth_mended(const struct core *c, int who)
+{
+    if (claim_is_valid(c, core_register(c), who))
+        core_fail(c, "S10", "broker %d cuts a log that counts as in sync", who + 1);
 }
 
 /* ---- the logs ---- */
@@ -287,7 +293,7 @@ void core_truth_step(struct core *c)
         core_fail(c, "R18", "nobody provably has everything, and fewer than the floor have lost something");
     c->is_healthy = c->is_healthy || provable >= floor_of(c);
     for (int i = 0; i < c->n_brokers; i++)
-        if (is_provable(c, i) || (state_isr_index(core_register(c), i + 1) < 0 && !c->b[i].is_unproven && !c->b[i].is_damaged))
+        if (is_provable(c, i) || (state_isr_index(core_register(c), i + 1) < 0 && !c->b[i].is_unproven && !c->b[i].is_damaged && !c->b[i].ails))
             c->lost[i] = false;
 }
 
@@ -305,6 +311,8 @@ static bool must_be_led(const struct core *c)
             an_undamaged_one = an_undamaged_one || (c->b[i].up && !c->b[i].is_damaged);
         }
     }
+    if (s->leader >= 0 && c->b[s->leader - 1].ails) /* nobody to hand over to: what is good is served */
+        return false;
     if (c->recovery == RECOVERY_BALANCED)
         return all_members_up && an_undamaged_one;
     return c->recovery == RECOVERY_PROACTIVE && an_undamaged_one;
