@@ -121,6 +121,22 @@ static void on_end(struct position_find *f, int rc, enum kerr err, int64_t offse
         part_begin(p, -1);
 }
 
+/* C4: the log begins behind what was asked for, or has lost it. */
+static void on_end_again(struct position_find *f, int rc, enum kerr err, int64_t offset)
+{
+    struct part *p = f->user;
+    (void)err;
+    p->finding = false;
+    if (rc != 0) {
+        part_fail(p, rc);
+        return;
+    }
+    p->fetch_next = MAX(p->start, MIN(p->fetch_next, offset));
+    p->to = p->reading->follow ? p->to : MIN(p->to, MAX(offset, p->start));
+    part_fetch(p);
+    tell(p->reading);
+}
+
 static void on_start(struct position_find *f, int rc, enum kerr err, int64_t offset)
 {
     struct part *p = f->user;
@@ -130,7 +146,7 @@ static void on_start(struct position_find *f, int rc, enum kerr err, int64_t off
     if (rc != 0)
         part_fail(p, rc);
     else
-        part_find(p, POSITION_END, on_end);
+        part_find(p, POSITION_END, p->state == PART_FINDING ? on_end : on_end_again);
 }
 
 static void part_find(struct part *p, int64_t at, void (*cb)(struct position_find *, int, enum kerr, int64_t))
@@ -148,34 +164,6 @@ static void part_find(struct part *p, int64_t at, void (*cb)(struct position_fin
 }
 
 /* ---- fetching ---- */
-
-/* C4: the log begins behind what was asked for, or has lost it. */
-static void on_end_again(struct position_find *f, int rc, enum kerr err, int64_t offset)
-{
-    struct part *p = f->user;
-    (void)err;
-    p->finding = false;
-    if (rc != 0) {
-        part_fail(p, rc);
-        return;
-    }
-    p->fetch_next = MAX(p->start, MIN(p->fetch_next, offset));
-    p->to = p->reading->follow ? p->to : MIN(p->to, MAX(offset, p->start));
-    part_fetch(p);
-    tell(p->reading);
-}
-
-static void on_start_again(struct position_find *f, int rc, enum kerr err, int64_t offset)
-{
-    struct part *p = f->user;
-    (void)err;
-    p->finding = false;
-    p->start = offset;
-    if (rc != 0)
-        part_fail(p, rc);
-    else
-        part_find(p, POSITION_END, on_end_again);
-}
 
 static int64_t batches_end(struct slice in, int64_t from)
 {
@@ -239,7 +227,7 @@ static void on_fetched(struct client_fetch *f, int rc, const struct client_fetch
     struct part *p = f->user;
     p->fetching = false;
     if (rc == 0 && got->err == KERR_OFFSET_OUT_OF_RANGE) {
-        part_find(p, POSITION_START, on_start_again);
+        part_find(p, POSITION_START, on_start);
         return;
     }
     if (rc == 0 && (got->err == KERR_UNKNOWN_TOPIC_ID || got->err == KERR_UNKNOWN_TOPIC_OR_PARTITION))

@@ -105,4 +105,14 @@ status 0 sh -c "echo plain >>$M/many/any"
 # ---- as/ prints in the view's form ----
 eq "as/G/json" "k1 k2" "$(head -n2 "$M/t1/as/g/json/p0" | jq -r .key | tr '\n' ' ' | sed 's/ $//')"
 eq "as/G/tsv" "k1	v1" "$(head -n1 "$M/t1/tsv/as/g2/p0")"
-fails "No such file" stat "$M/t1/as/g/-5/p0"
+
+# ---- a RANGE takes what the plain file takes, wherever it begins and ends: what is appended stands at the log's end ----
+topic part 1
+seq 1 10 >>"$M/part/p0"
+echo eleven >>"$M/part/:5/p0" || fail "a range that has ended"
+printf 'k\ttwelve\n' >>"$M/part/tsv/-2/p0" || fail "a range of tsv"
+echo thirteen >>"$M/part/@-1h/p0" || fail "a range of times"
+echo '{"key":"k","value":"fourteen"}' >>"$M/part/100:200/json/any" || fail "any below a range that is not there yet"
+eq "all of them" "$(seq 1 10 | xargs) eleven twelve thirteen fourteen" "$(xargs <"$M/part/p0")"
+eq "the range stays what it is" "1 2 3 4 5" "$(xargs <"$M/part/:5/p0")"
+fails "Operation not permitted" bash -c "echo x >$M/part/:5/p0"

@@ -166,6 +166,7 @@ SYSTEM_TESTS += \
     %D%/420-klog-cluster.t \
     %D%/421-a-broker-of-three-is-killed.t \
     %D%/422-a-broker-alone-joins-a-cluster.t \
+    %D%/423-a-mount-on-three-brokers.t \
     %D%/511-an-empty-disk-comes-first.t \
     %D%/512-nobody-leads.t \
     %D%/513-strangers-among-the-registrations.t \

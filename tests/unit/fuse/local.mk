@@ -45,6 +45,14 @@ UNIT_TESTS += %D%/partition/test_ptext
 %C%_partition_test_ptext_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
 %C%_partition_test_ptext_LDADD = $(LIBS_KLOGFS) $(CMOCKA_LIBS)
 
+# The broker and the kernel are a model: what the code under test calls of them is wrapped by the linker.
+UNIT_TESTS += %D%/file/test_printed_reads
+%C%_file_test_printed_reads_SOURCES = %D%/file/test_printed_reads.c
+%C%_file_test_printed_reads_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
+%C%_file_test_printed_reads_LDFLAGS = -Wl,--wrap=client_fetch,--wrap=client_fetch_cancel,--wrap=ends_ask,--wrap=mount_deadline_ms \
+	-Wl,--wrap=fuse_req_interrupt_func,--wrap=fuse_reply_err,--wrap=fuse_reply_iov
+%C%_file_test_printed_reads_LDADD = $(LIBS_KLOGFS) $(CMOCKA_LIBS)
+
 UNIT_TESTS += %D%/partition/test_stat_call
 %C%_partition_test_stat_call_SOURCES = %D%/partition/test_stat_call.c
 %C%_partition_test_stat_call_CPPFLAGS = $(UNIT_CPPFLAGS) $(FUSE_CFLAGS)
