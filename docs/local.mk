@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += %D%/CLUSTER.md %D%/ARCHITECTURE.md %D%/DISK-FORMAT.md %D%/HACKING.md %D%/filesystem.md %D%/COMPATIBILITY.md
+EXTRA_DIST += %D%/FAQ.md %D%/CLUSTER.md %D%/ARCHITECTURE.md %D%/DISK-FORMAT.md %D%/HACKING.md %D%/filesystem.md %D%/COMPATIBILITY.md
 
 # Manual pages. klogd.properties(5) is printed from the tables of keys, klog(1) from that of commands; after changing
 # one: make man

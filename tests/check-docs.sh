@@ -25,7 +25,7 @@ options() {
 options daemon/klogd klogd.8
 options fuse/klogfs klogfs.8
 
-for doc in README.md docs/ARCHITECTURE.md docs/HACKING.md docs/DISK-FORMAT.md docs/CLUSTER.md; do
+for doc in README.md docs/FAQ.md docs/ARCHITECTURE.md docs/HACKING.md docs/DISK-FORMAT.md docs/CLUSTER.md; do
     [ -f "$src/$doc" ] || { complain "$doc is missing"; continue; }
     for path in $(grep -oP '(?<![/\w])(lib|daemon|fuse|src|tests|docs|bench)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$src/$doc" | sort -u); do
         case $path in *N* | *X* | *ROOM* | */x.c | */cmd_x.c | docs/print-keys | src/klog | daemon/klogd | fuse/klogfs) continue ;; esac

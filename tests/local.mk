@@ -58,7 +58,7 @@ check-system: $(PROGRAMS_UNDER_TEST)
 # For builds with sanitizers: without those that repeat one thing thousands of times, or measure.
 SLOW_WITH_SANITIZERS = %D%/system/120-crawlers-are-harmless.t %D%/system/187-figures-while-records-are-deleted.t \
     %D%/system/308-absurd-counts.t %D%/system/317-tiny-segments.t %D%/system/361-memory-of-many-clients.t \
-    %D%/system/423-a-mount-on-three-brokers.t
+    %D%/system/423-a-mount-on-three-brokers.t %D%/system/194-programs-on-the-mount.t
 # The last first: those are of clusters, which take longest. Unit tests fill the end, as in check-all.
 check-sanitized: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	tests=; for t in $(SYSTEM_TESTS); do \

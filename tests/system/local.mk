@@ -85,6 +85,7 @@ SYSTEM_TESTS += \
     %D%/192-examples-of-the-contract.t \
     %D%/193-log-and-pid-files.t \
     %D%/195-ranges-of-a-group.t \
+    %D%/194-programs-on-the-mount.t \
     %D%/178-records-that-come-late.t \
     %D%/179-non-blocking-writers.t \
     %D%/152-a-group-reads-a-topic-made-anew.t \
