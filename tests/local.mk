@@ -42,7 +42,7 @@ TESTS += $(STATIC_TESTS)
 EXTRA_DIST += $(STATIC_TESTS)
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/cluster.sh tests/lib/lsan.supp \
-    tests/lib/kwire.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py tests/lib/views.py tests/lib/replicas.py tests/lib/nearest.py tests/lib/delete_records.py
+    tests/lib/kwire.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py tests/lib/views.py tests/lib/replicas.py tests/lib/nearest.py tests/lib/relay.py tests/lib/delete_records.py
 SYSTEM_TESTS =
 COMPAT_TESTS =
 MATRIX_TESTS =
@@ -74,7 +74,7 @@ EXTRA_DIST += tests/mutants/run.py tests/mutants/list
 check-mutants:
 	CC='$(CC)' python3 $(srcdir)/tests/mutants/run.py $(srcdir) $(abs_top_builddir)/mutants
 # What is long: minutes instead of seconds.
-LONG_TESTS = tests/crash/501-kill-loop.t tests/crash/509-positions-expire.t tests/crash/510-mixed-group.t tests/crash/511-corruptions.t \
+LONG_TESTS = tests/crash/501-kill-loop.t tests/crash/509-positions-expire.t tests/crash/510-mixed-group.t tests/crash/511-corruptions.t tests/crash/520-three-brokers-at-length.t \
     tests/system/408-klog-run-shares.t
 if HAVE_CMOCKA
 LONG_TESTS += tests/unit/daemon/test_any_request

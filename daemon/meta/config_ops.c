@@ -124,13 +124,13 @@ static int op_apply(struct config_settings *s, const struct conf_table *t, const
 {
     const struct conf_key *k = conf_find(t, op->key);
 
+    if (op->kind == CONFIG_OP_DELETE) { /* as in Kafka, of a key that is not known, too: its tools clear what they may have set */
+        unset(s, op->key);
+        return 0;
+    }
     if (k == NULL) {
         conf_unknown(t, op->key, err, err_size);
         return -EINVAL;
-    }
-    if (op->kind == CONFIG_OP_DELETE) {
-        unset(s, op->key);
-        return 0;
     }
     if (op->value == NULL) {
         snprintf(err, err_size, "%s: there is no value", op->key);

@@ -4,7 +4,7 @@
 # no network); where it cannot be had the test is skipped.
 COMPAT_TESTS += %D%/kcat.t %D%/kafka-python.t %D%/confluent.t %D%/kafkajs.t %D%/groups.t %D%/burrow.t
 MATRIX_TESTS += %D%/kafka-python-newest.t %D%/confluent-newest.t %D%/confluent-js.t %D%/platformatic.t %D%/franz-go.t %D%/sarama.t \
-    %D%/kafka-tools.t %D%/apache-kafka.t
+    %D%/kafka-tools.t %D%/kafka-cluster.t %D%/apache-kafka.t
 EXTRA_DIST += %D%/lib.sh %D%/records.py %D%/kafka_python_client.py %D%/confluent_client.py %D%/kafkajs_client.cjs \
     %D%/confluent_client.cjs %D%/platformatic_client.cjs %D%/kcat_client.sh %D%/fetch.sh \
     %D%/go/main.go %D%/go/franz.go %D%/go/sarama.go
