@@ -22,9 +22,12 @@ endif
 if HAVE_RDKAFKA
 BENCH_TOOLS += %D%/rdkafka-load
 endif
-EXTRA_DIST += %D%/run.sh
+EXTRA_DIST += %D%/run.sh %D%/cluster.sh
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LIBRARIES)
 
 bench: $(PROGRAMS_UNDER_TEST) $(BENCH_TOOLS)
 	BUILDDIR='$(abs_top_builddir)' bash $(srcdir)/%D%/run.sh
-.PHONY: bench
+# Three brokers beside three of Apache Kafka.
+bench-cluster: $(PROGRAMS_UNDER_TEST) $(BENCH_TOOLS)
+	BUILDDIR='$(abs_top_builddir)' bash $(srcdir)/%D%/cluster.sh
+.PHONY: bench bench-cluster
