@@ -5,7 +5,7 @@ check_PROGRAMS += %D%/history
 %C%_history_SOURCES = %D%/history.c
 %C%_history_LDADD = $(LIBS_BASE)
 TESTS += %D%/history.sh
-EXTRA_DIST += %D%/history.sh %D%/chaos.sh %D%/chaos.py %D%/clients.py
+EXTRA_DIST += %D%/history.sh %D%/chaos.sh %D%/chaos.py %D%/clients.py %D%/failover.py
 CHAOS_SECONDS = 7200
 chaos: $(PROGRAMS_UNDER_TEST) %D%/history
 	BUILDDIR='$(abs_top_builddir)' bash $(srcdir)/%D%/chaos.sh 60 $(CHAOS_FAULTS)
