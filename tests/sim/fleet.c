@@ -59,6 +59,7 @@ static void swarm_draw(struct fleet_swarm *sw, uint64_t seed)
         .session_ms = rnd_log(&r, 500, 6000),
         .lag_ms = rnd_log(&r, 500, 6000),
         .fetch_wait_ms = rnd_log(&r, 50, 500),
+        .fetch_bytes = rnd_one_in(&r, 2) ? rnd_log(&r, 1024, 1 << 20) : 1 << 20,
         .n_loops = (int)rnd_range(&r, 1, 2),
         .n_fetchers = (int)rnd_range(&r, 1, 2),
         .segment_bytes = rnd_log(&r, 1024, 64 * 1024),
@@ -71,7 +72,8 @@ static void swarm_draw(struct fleet_swarm *sw, uint64_t seed)
         .loss_ppm = rnd_one_in(&r, 2) ? (uint32_t)rnd_log(&r, 100, 50000) : 0,
         .expiry_ppm = rnd_one_in(&r, 4) ? (uint32_t)rnd_log(&r, 100, 10000) : 0,
         .delay_ms = rnd_log(&r, 1, 50),
-        .lag_registers_ms = rnd_log(&r, 1, 300),
+        .lag_registers_ms = rnd_log(&r, 1, 2000),
+        .jitter_ms = rnd_one_in(&r, 2) ? rnd_log(&r, 10, 500) : 0,
     };
     for (int i = 0; i < 4; i++) {
         int rf = rnd_one_in(&r, 8) ? 1 : (int)rnd_range(&r, 2, 4);
@@ -120,6 +122,7 @@ static void configure(struct broker_config *cfg, const struct fleet_broker *fb)
     set_number(cfg, "zookeeper.session.timeout.ms", sw->session_ms);
     set_number(cfg, "replica.lag.time.max.ms", sw->lag_ms);
     set_number(cfg, "replica.fetch.wait.max.ms", MIN(sw->fetch_wait_ms, sw->lag_ms));
+    set_number(cfg, "replica.fetch.max.bytes", sw->fetch_bytes);
     set_number(cfg, "num.replica.fetchers", sw->n_fetchers);
     set_number(cfg, "num.network.threads", sw->n_loops);
     set_number(cfg, "num.io.threads", 2);
@@ -317,6 +320,18 @@ static bool is_of_a_process(enum fault_kind k)
     return k != FAULT_CLOG && k != FAULT_PART && k != FAULT_REFUSE && k != FAULT_STORE;
 }
 
+/* Some way between two brokers is slow for a moment, again and again. */
+static void on_jitter(struct sim_step *st)
+{
+    struct fleet *f = container_of(st, struct fleet, jitter);
+    uint64_t n = (uint64_t)f->swarm.n_brokers;
+    int from = (int)rnd_below(&f->jitters, n), to = (int)rnd_below(&f->jitters, n);
+    if (f->phase != PLAY_FAULTS)
+        return;
+    simnet_clog(f->nw, from, to, rnd_log(&f->jitters, 1, 2 * f->swarm.jitter_ms) * SIM_MS);
+    sim_in(f->sim, st, rnd_range(&f->jitters, 1, f->swarm.jitter_ms) * SIM_MS);
+}
+
 static void on_next_fault(struct sim_step *st)
 {
     struct fleet *f = container_of(st, struct fleet, next_fault);
@@ -355,6 +370,7 @@ static void heal(struct fleet *f)
     sim_note(f->sim, "healed", 0, 0, 0);
     f->phase = PLAY_HEALED;
     sim_cancel(f->sim, &f->next_fault);
+    sim_cancel(f->sim, &f->jitter);
     simregisters_calm(f->registers);
     for (int i = 0; i < SIM_HOSTS; i++)
         for (int k = 0; k < SIM_HOSTS; k++)
@@ -379,7 +395,6 @@ static void on_renamed(struct simhost *h, const char *from, const char *to, bool
 /* Nothing rots here, and no disk lies. */
 static const char *const never[] = {
     "damage between positions",
-    "contradicts what was read before",
     "does not hold what was written there",
     "its partitions are offline until klogd is started anew",
     "is damaged from now on",
@@ -387,7 +402,13 @@ static const char *const never[] = {
 
 static void mark_line(const char *line)
 {
-    MARK_IF(strstr(line, "cut off from offset") != NULL || strstr(line, "truncated") != NULL, "fleet: a follower cut its log");
+    MARK_IF(strstr(line, "where it parts from the log of broker") != NULL, "fleet: a follower cut its log");
+    MARK_IF(strstr(line, "began anew") != NULL || strstr(line, "begins anew") != NULL, "fleet: a follower began anew");
+    MARK_IF(strstr(line, "FENCED_LEADER_EPOCH") != NULL, "fleet: a fetch of an older epoch");
+    MARK_IF(strstr(line, "UNKNOWN_LEADER_EPOCH") != NULL, "fleet: a fetch of an epoch that the leader does not know");
+    MARK_IF(strstr(line, "STALE_BROKER_EPOCH") != NULL, "fleet: a fetch of an older incarnation");
+    MARK_IF(strstr(line, "contradicts what was read before") != NULL, "fleet: a state of a topic that was made anew meanwhile");
+    MARK_IF(strstr(line, "loaded groups=") != NULL, "fleet: positions were loaded");
 }
 
 static void on_line(void *arg, enum log_level level, const char *line)
@@ -561,6 +582,10 @@ static void fleet_begin(struct fleet *f, uint64_t seed, const struct plan *plan)
     for (int i = 0; i < f->swarm.n_brokers; i++)
         make_broker(f, i, seed);
     f->next_fault.run = on_next_fault;
+    f->jitter.run = on_jitter;
+    f->jitters = rnd_of(seed, RND_LINK, 1 << 20);
+    if (f->swarm.jitter_ms > 0)
+        sim_in(f->sim, &f->jitter, SIM_S);
     if (f->plan.n > 0)
         sim_at(f->sim, &f->next_fault, f->plan.faults[0].at_ms * SIM_MS);
     fleet_clients_add(f);

@@ -39,7 +39,7 @@ struct fleet_swarm {
     int n_topics; /* names */
     int rf[4], min_isr[4], n_partitions[4]; /* by name, for ever */
     bool deletes, moves; /* topics are deleted and made anew; replicas are moved, preferred leaders elected */
-    int64_t session_ms, lag_ms, fetch_wait_ms;
+    int64_t session_ms, lag_ms, fetch_wait_ms, fetch_bytes;
     int n_loops, n_fetchers;
     int64_t segment_bytes;
     bool async; /* flush.policy; else commit or interval */
@@ -48,7 +48,7 @@ struct fleet_swarm {
     int64_t slowness;
     uint32_t write_back, part;
     uint32_t loss_ppm, expiry_ppm; /* simregisters_config */
-    int64_t delay_ms, lag_registers_ms;
+    int64_t delay_ms, lag_registers_ms, jitter_ms;
     int gone; /* this broker does not come back when all is healed; -1 */
 };
 
@@ -81,9 +81,9 @@ struct fleet {
     struct fleet_client *clients[FLEET_CLIENTS];
     int n_clients;
     enum play_phase phase;
-    struct sim_step next_fault;
+    struct sim_step next_fault, jitter;
     int n_faults;
-    struct rnd rnd;
+    struct rnd rnd, jitters;
     bool prints_lines;
     int64_t n_lives, n_crashes, n_power_cuts;
 };

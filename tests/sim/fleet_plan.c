@@ -93,17 +93,22 @@ void fleet_plan_draw(struct plan *p, uint64_t seed, const struct fleet_swarm *sw
     }
     if (n_on == 0 || rnd_one_in(&r, 20))
         return;
-    int n = (int)rnd_log(&r, 1, 32);
+    int n = (int)rnd_log(&r, 1, 40), n_bursts = rnd_one_in(&r, 2) ? 0 : (int)rnd_range(&r, 1, 4);
+    int64_t bursts[4];
+    for (int i = 0; i < 4; i++)
+        bursts[i] = rnd_range(&r, 0, sw->faults_ms);
     for (int i = 0; i < n; i++) {
         struct fault *f = &p->faults[p->n++];
         struct rnd mine = rnd_of(seed, RND_PLAN, 1 + (uint64_t)i);
         f->at_ms = rnd_range(&mine, 0, sw->faults_ms);
+        if (n_bursts > 0) /* one while another still works */
+            f->at_ms = MIN(sw->faults_ms, bursts[rnd_below(&mine, (uint64_t)n_bursts)] + rnd_log(&mine, 1, 4000));
         f->kind = on[rnd_below(&mine, (uint64_t)n_on)];
         draw_numbers(f, &mine, sw->n_brokers);
     }
     qsort(p->faults, (size_t)p->n, sizeof p->faults[0], by_time);
     for (int i = 0; i < PLAN_MAX; i++) {
         struct rnd mine = rnd_of(seed, RND_PLAN, 1000 + (uint64_t)i);
-        p->down_ms[i] = rnd_one_in(&mine, 3) ? 0 : rnd_log(&mine, 10, 15000);
+        p->down_ms[i] = rnd_one_in(&mine, 3) ? 0 : rnd_log(&mine, 1, 15000);
     }
 }
