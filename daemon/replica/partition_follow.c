@@ -204,7 +204,9 @@ static int64_t parting_of(struct partition *pt, const struct partition_copy *at,
     int64_t end;
 
     plog_epoch_end(pt->log, diverging_epoch, &epoch, &end);
-    int64_t to = epoch < 0 ? diverging_end : MIN(end, diverging_end);
+    lock_take(&pt->mu);
+    int64_t to = replica_cut_at(&pt->replica, epoch < 0 ? diverging_end : end, diverging_end);
+    lock_release(&pt->mu);
     return to >= 0 && to < at->leo ? to : -1;
 }
 
