@@ -50,6 +50,8 @@ def found(tree, m):
     command = ["./tests/sim/sim", "--seeds", "1..%d" % SEEDS, "--failures", "1", "--twice", "0", "--jobs", str(JOBS)]
     if m.test == "log":
         command.append("--log-only")
+    if m.test == "cluster":
+        command.append("--cluster")
     rc, said = mutants.run(command, tree.build, None, SECONDS)
     at = re.search(r"^seed (\d+): (.*)$", said, re.M)
     if rc == 0 or rc == 124 or at is None:

@@ -278,6 +278,7 @@ static void ask_produce(struct producer *p, struct truth_batch *b)
     struct asked *asked = ask(c, c->leader, &wire_produce_request, 13, &q);
     bytebuf_done(&bytes);
     asked->a = b->spec.batch;
+    asked->b = fleet_leads(c->fleet, b->topic, b->partition, c->leader);
     if (b->acks == 0)
         client_forget(link_to(c, c->leader), asked);
     else
@@ -436,7 +437,8 @@ static void mark_produce_error(int16_t err)
     marks_error(API_PRODUCE, err);
 }
 
-static void producer_refused(struct producer *p, int i, int16_t err)
+/* led: all the time since the question. One who does not know yet that he was replaced may not have what came after (R17). */
+static void producer_refused(struct producer *p, int i, int16_t err, bool led)
 {
     struct fleet_client *c = &p->c;
     struct truth *t = &c->fleet->truth;
@@ -454,15 +456,16 @@ static void producer_refused(struct producer *p, int i, int16_t err)
         else
             truth_unknown(t, b);
         pending_take(p, i);
-    } else if (err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER && i == 0 && !t->topics[b->topic].delete_asked) {
+    } else if (err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER && i == 0 && led && !t->topics[b->topic].delete_asked) {
         sim_fail(c->fleet->sim, "C5", "batch %d.%d (%s-%d, sequence %d): the broker has lost the one before it", c->number,
                  b->spec.batch, t->topics[b->topic].name, b->partition, b->spec.base_sequence);
     } else {
+        MARK_IF(err == KERR_OUT_OF_ORDER_SEQUENCE_NUMBER && i == 0, "fleet: one who was replaced says that a sequence is missing");
         p->again = true;
     }
 }
 
-static void answered_produce(struct producer *p, const struct asked *q, const struct produce_response *rsp)
+static void answered_produce(struct producer *p, int broker, const struct asked *q, const struct produce_response *rsp)
 {
     struct fleet_client *c = &p->c;
     struct truth *t = &c->fleet->truth;
@@ -472,7 +475,9 @@ static void answered_produce(struct producer *p, const struct asked *q, const st
     if (i < 0)
         return; /* given up */
     if (pr->error_code != 0) {
-        producer_refused(p, i, pr->error_code);
+        const struct truth_batch *refused = batch_of(p, i);
+        bool led = q->b >= 0 && fleet_leads(c->fleet, refused->topic, refused->partition, broker) == q->b;
+        producer_refused(p, i, pr->error_code, led);
         return;
     }
     struct truth_batch *b = batch_of(p, i);
@@ -488,9 +493,8 @@ static void answered_produce(struct producer *p, const struct asked *q, const st
 static void producer_answered(struct fleet_client *c, int broker, struct asked *q, void *answer)
 {
     struct producer *p = producer_of(c);
-    (void)broker;
     if (q->api == API_PRODUCE) {
-        answered_produce(p, q, answer);
+        answered_produce(p, broker, q, answer);
     } else if (q->api == API_METADATA) {
         heard_metadata(c, answer);
     } else {
