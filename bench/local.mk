@@ -22,7 +22,7 @@ endif
 if HAVE_RDKAFKA
 BENCH_TOOLS += %D%/rdkafka-load
 endif
-EXTRA_DIST += %D%/run.sh %D%/cluster.sh
+EXTRA_DIST += %D%/run.sh %D%/cluster.sh %D%/wakes.py
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LIBRARIES)
 
 bench: $(PROGRAMS_UNDER_TEST) $(BENCH_TOOLS)

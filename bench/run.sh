@@ -183,6 +183,18 @@ for size in 100 200 1024; do
     row "cat, lines of $size B, floor: this file system" MB/s cat$size.k - cat$size.e
 done
 
+# ---- who waits on a mount is woken ----
+if want wakes && command -v python3 >/dev/null; then
+    topic wakes async
+    for ((i = 0; i < samples; i++)); do
+        PYTHONPATH="${0%/*}/../tests/lib" python3 "${0%/*}/wakes.py" "$s/mnt" wakes 300 >"$s/wakes" 2>>"$s/log" || break
+        while read -r name value; do echo "$value" >>"$s/sample.$name"; done <"$s/wakes"
+    done
+    for f in follow inotify inotify-json; do
+        for p in p50 p99; do row "$f, woken after the produce: $p (less is better)" us $f.$p - -; done
+    done
+fi
+
 # ---- views, beside the plain file and beside kcat ----
 command -v kcat >/dev/null || { echo "no kcat here: the rows of views are left out"; exit 0; }
 lines_rate() { # lines_rate COMMAND...: of the records of views/p0

@@ -75,7 +75,7 @@ check-mutants:
 	CC='$(CC)' python3 $(srcdir)/tests/mutants/run.py $(srcdir) $(abs_top_builddir)/mutants
 # What is long: minutes instead of seconds.
 LONG_TESTS = tests/crash/501-kill-loop.t tests/crash/509-positions-expire.t tests/crash/510-mixed-group.t tests/crash/511-corruptions.t tests/crash/520-three-brokers-at-length.t \
-    tests/system/408-klog-run-shares.t
+    tests/crash/515-ten-thousand-followers.t tests/system/408-klog-run-shares.t
 if HAVE_CMOCKA
 LONG_TESTS += tests/unit/daemon/test_any_request
 endif

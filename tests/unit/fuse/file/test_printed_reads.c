@@ -58,7 +58,7 @@ static struct world_model {
     int n_events;
     struct mount m;
     struct pfile f;
-    struct node node;
+    struct node *node;
     struct reader readers[HANDLES];
 } w;
 
@@ -308,11 +308,11 @@ static void reader_open(struct reader *r)
     struct lens *l = lens_get(&w.f, &view);
     char *seen = r->seen != NULL ? r->seen : malloc(FILE_MAX);
     *r = (struct reader){ .open = true, .seen = seen, .last = -1 };
-    r->h = (struct handle){ .mount = &w.m, .node = &w.node, .refs = 1, .place = { .at = -1, .edge = TEXT_EDGE_NONE } };
+    r->h = (struct handle){ .mount = &w.m, .node = w.node, .refs = 1, .place = { .at = -1, .edge = TEXT_EDGE_NONE } };
     struct ptext *t = ptext_now(l);
     place_lead(&r->h.place, t);
     ptext_opened(t);
-    w.node.lens = l;
+    w.node->lens = l;
 }
 
 static void reader_close(struct reader *r)
@@ -391,7 +391,10 @@ static void run(uint64_t seed)
     static char name[] = "t";
     struct topic topic = { .name = name };
     w.f.key.topic = &topic;
-    w.node = (struct node){ .kind = NODE_PARTITION, .refs = 1, .pfile = &w.f };
+    w.node = calloc(1, sizeof *w.node + 1);
+    w.node->kind = NODE_PARTITION;
+    w.node->refs = 1;
+    w.node->pfile = &w.f;
     text_cache_init(&w.m.texts, (size_t)700 * 1024 << draw(3)); /* less than a read each, and nobody gets on */
     TAILQ_INIT(&w.m.requests);
     log_grow(200 + (int)draw(800));
@@ -413,6 +416,7 @@ static void run(uint64_t seed)
             reader_close(r);
         free(r->seen);
     }
+    free(w.node);
     text_cache_done(&w.m.texts);
 }
 
