@@ -116,7 +116,7 @@ static int keep_gap(struct plog *l, const struct plog_flush *t)
 {
     lock_assert_held(&l->mark_mu);
     lock_take(&l->mu);
-    bool cut = t->generation != l->generation;
+    bool cut = t->generation != l->generation || l->half_cut.seg != NULL;
     lock_release(&l->mu);
     int rc = cut ? 0 : plog_write_mark(l, &t->point);
     return cut || rc < 0 ? rc : segfile_sync(l->mark);

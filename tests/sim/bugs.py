@@ -48,8 +48,10 @@ def copy_tree(srcdir, root):
 def found(tree, m):
     """The seed that failed; None: none did. And what was wrong with it."""
     command = ["./tests/sim/sim", "--seeds", "1..%d" % SEEDS, "--failures", "1", "--twice", "0", "--jobs", str(JOBS)]
-    if m.test == "log":
+    if m.test in ("log", "copies"):
         command.append("--log-only")
+    if m.test == "copies":
+        command.append("--copies")
     if m.test == "cluster":
         command.append("--cluster")
     rc, said = mutants.run(command, tree.build, None, SECONDS)

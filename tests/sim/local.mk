@@ -69,6 +69,7 @@ EXTRA_DIST += \
 	%D%/corpus/the-topic-of-all-positions-can-be-deleted.plan
 check-sim: %D%/sim
 	%D%/sim --log-only --seeds 1..20000 --jobs $$(nproc) --all-marks
+	%D%/sim --copies --seeds 1..20000 --jobs $$(nproc)
 	%D%/sim --seeds 1..20000 --jobs $$(nproc) --all-marks
 
 # Several brokers with replicated partitions: fleet.h.

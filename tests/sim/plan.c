@@ -80,7 +80,7 @@ static void draw_numbers(struct fault *f, struct rnd *r, int n_hosts)
         break;
     case FAULT_ROT:
         f->a = rnd_log(r, 1, 1 << 30);
-        f->b = rnd_range(r, 0, 5);
+        f->b = rnd_range(r, 0, 15);
         break;
     default:
         break;

@@ -158,6 +158,10 @@ void play_start_failed(struct play *p, int rc, const char *why)
     p->n_failed_starts++;
     p->stopped_clean = false;
     MARK("a start failed");
+    if (rot_taken_back(p)) {
+        MARK("rot: the registers, or meta.properties, were refused");
+        return;
+    }
     if (p->phase != PLAY_FAULTS && !p->needs_start)
         sim_fail(p->sim, "START", "nothing is wrong, and the broker does not start: %s (%d)", why, rc);
 }
@@ -509,6 +513,9 @@ static void play_begin(struct play *p, uint64_t seed, const struct plan *plan)
         p->plan = *plan;
     else
         play_plan_of(seed, &p->plan);
+    for (int i = 0; i < p->plan.n; i++)
+        if (p->plan.faults[i].kind == FAULT_ROT && p->plan.faults[i].b == ROT_OFFSET) /* topics in which records may rot */
+            p->swarm.compaction = p->swarm.retention = p->swarm.lazy = false;
     p->nw = simnet_new(p->sim);
     disk_make(p, seed);
     truth_init(&p->truth, p->sim);

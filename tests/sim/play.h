@@ -38,6 +38,13 @@ struct swarm {
 
 enum play_phase { PLAY_FAULTS, PLAY_HEALED, PLAY_DRAINING, PLAY_OVER };
 
+struct rot_kept { /* what a bit of the registers was, until a start refuses them and they come from a backup */
+    char path[64];
+    int64_t at;
+    uint8_t was, is;
+    bool turned;
+};
+
 struct play {
     struct sim *sim;
     struct simnet *nw;
@@ -61,6 +68,7 @@ struct play {
     bool is_stopping;           /* it was asked to */
     bool disk_lied;             /* it has told of errors, or rotted: what is damaged now is not the broker's fault */
     const struct fault *rot_due; /* when the process has ended; NULL */
+    struct rot_kept registers_rot;
     struct libclient *lib;      /* libclient.h; NULL */
     struct rawclient *sweeper;     /* reads what has rotten places, at the end */
     bool prints_lines;

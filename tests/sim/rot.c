@@ -10,7 +10,7 @@
 #include "lib/base/varint.h"
 #include "tests/sim/marks.h"
 
-enum { PLACES_MAX = 256 };
+enum { PLACES_MAX = 256, HOW_OFFSET = 3 };
 
 struct place { /* a batch that stands in a .log, synced */
     int topic, partition;
@@ -93,6 +93,17 @@ static void note_range(void *arg, const char *path, int64_t at, const struct sim
     r->has_last |= is_last;
 }
 
+/* What no checksum covers: one of the bits of an offset that there may be. */
+static bool turn_offset(struct play *p, struct rnd *r, const struct place *pl)
+{
+    uint8_t byte;
+    int64_t at = pl->at + rnd_range(r, 5, 7);
+    if (simdisk_peek(p->disk, pl->path, false, &byte, 1, at) != 1)
+        return false;
+    byte ^= (uint8_t)(1u << rnd_below(r, 8));
+    return simdisk_poke(p->disk, pl->path, &byte, 1, at);
+}
+
 static bool rot_log(struct play *p, struct rnd *r, int how)
 {
     struct places *ps = xcalloc(1, sizeof *ps);
@@ -104,6 +115,10 @@ static bool rot_log(struct play *p, struct rnd *r, int how)
         const struct place *pl = &ps->v[rnd_below(r, (uint64_t)ps->n)];
         int64_t at = pl->at + rnd_range(r, 0, pl->n - 1), sector = at / SIMDISK_SECTOR * SIMDISK_SECTOR;
         struct range hit = { .path = pl->path, .from = how == 0 ? at : sector, .to = how == 0 ? at + 1 : sector + SIMDISK_SECTOR, .first = -1 };
+        if (how == HOW_OFFSET) {
+            hit.from = pl->at;
+            hit.to = pl->at + 1;
+        }
         char *dir = xstrndup(pl->path, (size_t)(strrchr(pl->path, '/') - pl->path));
         uint8_t bytes[SIMDISK_SECTOR];
         diskread_places(p->disk, dir, note_range, &hit);
@@ -118,6 +133,9 @@ static bool rot_log(struct play *p, struct rnd *r, int how)
         } else if (how == 1) {
             done = simdisk_spoil(p->disk, pl->path, at);
             MARK_IF(done, "rot: a sector of a log cannot be read");
+        } else if (how == HOW_OFFSET) {
+            done = turn_offset(p, r, pl);
+            MARK_IF(done, "rot: the offset of a batch turned");
         } else if (sector > 0) {
             done = simdisk_peek(p->disk, pl->path, false, bytes, sizeof bytes, sector - SIMDISK_SECTOR) == sizeof bytes &&
                    simdisk_poke(p->disk, pl->path, bytes, sizeof bytes, sector);
@@ -135,35 +153,41 @@ static bool rot_log(struct play *p, struct rnd *r, int how)
 }
 
 /* ---- in what is made from it ---- */
-static bool is_made_anew(const char *name)
+static const char *const made_anew[] = { ".index",     ".timeindex",         ".text",
+                                         ".producers", "partition.flushed",  "partition.checkpoint",
+                                         "leader-epoch-checkpoint", "partition.metadata" };
+
+static bool is_called(const char *name, const char *end)
 {
-    static const char *const ends[] = { ".index",     ".timeindex",         ".text",
-                                        ".producers", "partition.flushed",  "partition.checkpoint",
-                                        "leader-epoch-checkpoint", "partition.metadata" };
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        size_t n = strlen(name), k = strlen(ends[i]);
-        if (n >= k && strcmp(name + n - k, ends[i]) == 0)
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static bool is_made_anew(const char *name, const char *kind)
+{
+    for (size_t i = 0; kind == NULL && i < ARRAY_LEN(made_anew); i++)
+        if (is_called(name, made_anew[i]))
             return true;
-    }
-    return false;
+    return kind != NULL && is_called(name, kind);
 }
 
 struct files {
     char path[160];
     int n;
     struct rnd *rnd;
+    const char *kind; /* NULL: any */
 };
 
 static void note_file(void *arg, const char *path)
 {
     struct files *f = arg;
-    if (is_made_anew(path) && rnd_one_in(f->rnd, (uint64_t)++f->n))
+    if (is_made_anew(path, f->kind) && rnd_one_in(f->rnd, (uint64_t)++f->n))
         snprintf(f->path, sizeof f->path, "%s", path);
 }
 
-static void rot_other(struct play *p, struct rnd *r)
+static void rot_other(struct play *p, struct rnd *r, const char *kind)
 {
-    struct files f = { .rnd = r };
+    struct files f = { .rnd = r, .kind = kind };
     uint8_t byte;
     diskread_files(p->disk, p->swarm.n_dirs, note_file, &f);
     int64_t size = f.n > 0 ? simdisk_size(p->disk, f.path, false) : 0;
@@ -178,10 +202,46 @@ static void rot_other(struct play *p, struct rnd *r)
     sim_say(p->sim, "rot in %s at %lld", f.path, (long long)at);
 }
 
+/* ---- in the registers, and in what says whose the directory is ---- */
+/* Of the journal's last change nobody can tell whether it was cut off or has rotted: it stays as it is. */
+enum { LAST_CHANGE_MAX = 4096 };
+
+static bool rot_registers(struct play *p, struct rnd *r)
+{
+    static const char *const names[] = { "registers.journal", "registers.snapshot", "meta.properties" };
+    const char *name = names[rnd_below(r, ARRAY_LEN(names))];
+    struct rot_kept *k = &p->registers_rot;
+    snprintf(k->path, sizeof k->path, "/data%d/%s", (int)rnd_below(r, (uint64_t)p->swarm.n_dirs), name);
+    int64_t size = simdisk_size(p->disk, k->path, false);
+    size -= name == names[0] ? LAST_CHANGE_MAX : 0;
+    if (size <= 0)
+        return false;
+    k->at = rnd_range(r, 0, size - 1);
+    if (simdisk_peek(p->disk, k->path, false, &k->was, 1, k->at) != 1)
+        return false;
+    k->is = k->was ^ (uint8_t)(1u << rnd_below(r, 8));
+    k->turned = simdisk_poke(p->disk, k->path, &k->is, 1, k->at);
+    MARK_IF(k->turned && name != names[2], "rot: a bit turned in the registers");
+    MARK_IF(k->turned && name == names[2], "rot: a bit turned in meta.properties");
+    sim_note(p->sim, "rot", -2, size, k->at);
+    sim_say(p->sim, "rot in %s at %lld", k->path, (long long)k->at);
+    return k->turned;
+}
+
+bool rot_taken_back(struct play *p)
+{
+    struct rot_kept *k = &p->registers_rot;
+    uint8_t byte;
+    bool there = k->turned && simdisk_peek(p->disk, k->path, false, &byte, 1, k->at) == 1 && byte == k->is;
+    k->turned = false;
+    return there && simdisk_poke(p->disk, k->path, &k->was, 1, k->at);
+}
+
 void rot(struct play *p, int64_t a, int64_t b)
 {
     struct rnd r = rnd_of(sim_seed(p->sim), RND_ROT, (uint64_t)a);
     p->disk_lied = true;
-    if (b % 2 != 0 || !rot_log(p, &r, (int)(b / 2 % 3)))
-        rot_other(p, &r);
+    bool done = b == ROT_OFFSET ? rot_log(p, &r, HOW_OFFSET) : b == ROT_REGISTERS ? rot_registers(p, &r) : b % 2 == 0 && rot_log(p, &r, (int)(b / 2 % 3));
+    if (!done)
+        rot_other(p, &r, b < 8 ? NULL : made_anew[a % (int64_t)ARRAY_LEN(made_anew)]);
 }

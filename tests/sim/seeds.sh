@@ -4,9 +4,9 @@
 # they give the same run again. SEEDS=A..B for others.
 sim=$BUILDDIR/tests/sim/sim
 rc=0
-seeds=1..200 logs=1..1000 fleets=1..60
-grep -q '__asan_' "$sim" && seeds=1..30 logs=1..100 fleets=1..10 # they take ten times as long
-grep -q '__tsan_' "$sim" && seeds=1..5 logs=1..5 fleets=1..2 # and this has nothing to look for among fibers
+seeds=1..200 logs=1..800 copies=1..200 fleets=1..60
+grep -q '__asan_' "$sim" && seeds=1..30 logs=1..80 copies=1..20 fleets=1..10 # they take ten times as long
+grep -q '__tsan_' "$sim" && seeds=1..5 logs=1..5 copies=1..5 fleets=1..2 # and this has nothing to look for among fibers
 for plan in "${srcdir:-.}"/tests/sim/corpus/*.plan; do
     [ -e "$plan" ] || continue
     "$sim" --plan "$plan" || { echo "$plan"; rc=1; }
@@ -19,4 +19,5 @@ rm -f "$plan"
 "$sim" --seeds "${SEEDS:-$seeds}" --jobs "$(nproc)" --twice 5 || rc=1
 "$sim" --cluster --seeds "${SEEDS:-$fleets}" --jobs "$(nproc)" --twice 5 || rc=1
 "$sim" --log-only --seeds "${SEEDS:-$logs}" --jobs "$(nproc)" --twice 5 || rc=1
+"$sim" --copies --seeds "${SEEDS:-$copies}" --jobs "$(nproc)" --twice 5 || rc=1
 exit $rc
