@@ -13,20 +13,21 @@ mkdir -p "$2" && cd "$2" || exit 1
 seeds=${SEEDS:-1..20}
 rc=0 first=
 
+# One a line: a compiler may be two words (ccache gcc).
 configure_args() {
     case $1 in
-    O0) echo "CC=${CC:-gcc} CFLAGS=-O0" ;;
-    O2) echo "CC=${CC:-gcc} CFLAGS=-O2" ;;
-    clang) echo "CC=${CLANG:-clang} CFLAGS=-O1" ;;
-    asan) echo "CC=${CC:-gcc} CFLAGS=-O1 --enable-sanitizers" ;;
+    O0) printf '%s\n' "CC=${CC:-gcc}" CFLAGS=-O0 ;;
+    O2) printf '%s\n' "CC=${CC:-gcc}" CFLAGS=-O2 ;;
+    clang) printf '%s\n' "CC=${CLANG:-clang}" CFLAGS=-O1 ;;
+    asan) printf '%s\n' "CC=${CC:-gcc}" CFLAGS=-O1 --enable-sanitizers ;;
     *) echo "hashes.sh: no such build: $1" >&2; return 1 ;;
     esac
 }
 
 build() {
     mkdir -p "$1"
-    local args=() a
-    for a in $(configure_args "$1" | sed 's/CC=\([^ ]*\) gcc/CC=\1_gcc/'); do args+=("${a/_gcc/ gcc}"); done
+    local args
+    mapfile -t args < <(configure_args "$1")
     [ ${#args[@]} -gt 0 ] || return 1
     (cd "$1" && { [ -e Makefile ] || "$srcdir/configure" -q "${args[@]}"; } && make -s -j"${JOBS:-$(nproc)}" tests/sim/sim) >"$1.log" 2>&1
 }

@@ -81,6 +81,7 @@ static void draw_numbers(struct fault *f, struct rnd *r, int n_hosts)
     case FAULT_ROT:
         f->a = rnd_log(r, 1, 1 << 30);
         f->b = rnd_range(r, 0, 15);
+        f->c = rnd_one_in(r, 3);
         break;
     default:
         break;

@@ -257,6 +257,10 @@ static void do_fault(struct play *p, const struct fault *f)
         sim_in(p->sim, &p->slow_ends, f->b * SIM_MS);
         break;
     case FAULT_ROT:
+        if (f->c != 0 && p->broker != NULL) {
+            rot_beneath(p, f->a);
+            break;
+        }
         p->rot_due = f;
         p->needs_start = true;
         simhost_end(&p->host, HOST_KILLED);

@@ -10,7 +10,7 @@
 #include "lib/base/varint.h"
 #include "tests/sim/marks.h"
 
-enum { PLACES_MAX = 256, HOW_OFFSET = 3 };
+enum { PLACES_MAX = 256, HOW_OFFSET = 3, HOW_BENEATH = 4 };
 
 struct place { /* a batch that stands in a .log, synced */
     int topic, partition;
@@ -113,8 +113,9 @@ static bool rot_log(struct play *p, struct rnd *r, int how)
     find_places(ps);
     if (ps->n > 0) {
         const struct place *pl = &ps->v[rnd_below(r, (uint64_t)ps->n)];
-        int64_t at = pl->at + rnd_range(r, 0, pl->n - 1), sector = at / SIMDISK_SECTOR * SIMDISK_SECTOR;
-        struct range hit = { .path = pl->path, .from = how == 0 ? at : sector, .to = how == 0 ? at + 1 : sector + SIMDISK_SECTOR, .first = -1 };
+        /* Who runs trusts what it wrote itself: what its checksums cover is for readers to see. */
+        int64_t at = pl->at + rnd_range(r, how == HOW_BENEATH ? SIM_BATCH_HEAD : 0, pl->n - 1), sector = at / SIMDISK_SECTOR * SIMDISK_SECTOR;
+        struct range hit = { .path = pl->path, .from = how == 0 || how == HOW_BENEATH ? at : sector, .to = how == 0 || how == HOW_BENEATH ? at + 1 : sector + SIMDISK_SECTOR, .first = -1 };
         if (how == HOW_OFFSET) {
             hit.from = pl->at;
             hit.to = pl->at + 1;
@@ -125,11 +126,12 @@ static bool rot_log(struct play *p, struct rnd *r, int how)
         free(dir);
         if (hit.has_last || hit.first < 0) {
             done = false;
-        } else if (how == 0) {
+        } else if (how == 0 || how == HOW_BENEATH) {
             done = simdisk_peek(p->disk, pl->path, false, bytes, 1, at) == 1;
             bytes[0] ^= (uint8_t)(1u << rnd_below(r, 8));
             done = done && simdisk_poke(p->disk, pl->path, bytes, 1, at);
-            MARK_IF(done, "rot: a bit of a log turned");
+            MARK_IF(done && how == 0, "rot: a bit of a log turned");
+            MARK_IF(done && how != 0, "rot: a bit of a log turned beneath the broker");
         } else if (how == 1) {
             done = simdisk_spoil(p->disk, pl->path, at);
             MARK_IF(done, "rot: a sector of a log cannot be read");
@@ -235,6 +237,13 @@ bool rot_taken_back(struct play *p)
     bool there = k->turned && simdisk_peek(p->disk, k->path, false, &byte, 1, k->at) == 1 && byte == k->is;
     k->turned = false;
     return there && simdisk_poke(p->disk, k->path, &k->was, 1, k->at);
+}
+
+void rot_beneath(struct play *p, int64_t a)
+{
+    struct rnd r = rnd_of(sim_seed(p->sim), RND_ROT, (uint64_t)a);
+    if (rot_log(p, &r, HOW_BENEATH))
+        p->disk_lied = p->needs_start = true;
 }
 
 void rot(struct play *p, int64_t a, int64_t b)

@@ -18,6 +18,8 @@
 /* a, b: which of what there is; b is ROT_OFFSET, ROT_REGISTERS, or another. */
 enum { ROT_OFFSET = 6, ROT_REGISTERS = 7 };
 void rot(struct play *p, int64_t a, int64_t b);
+/* A bit of a log, now, while the broker runs. */
+void rot_beneath(struct play *p, int64_t a);
 /* A start has failed: if the registers, or meta.properties, have rotted, they are as they were. */
 bool rot_taken_back(struct play *p);
 

@@ -44,6 +44,7 @@ static void change(struct broker_config *cfg, const struct swarm *sw, uint64_t s
     set_number(cfg, "offsets.topic.segment.bytes", rnd_log(&r, 1024, 64 * 1024));
     if (sw->changes_policy)
         set(cfg, "flush.policy", policies[rnd_below(&r, ARRAY_LEN(policies))]);
+    set_number(cfg, "log.retention.check.interval.ms", rnd_log(&r, 50, 5000));
     MARK("a life with other settings");
     MARK_IF(life == sw->last_dir_from, "a life with one more log directory");
 }
