@@ -76,11 +76,12 @@ check-mutants:
 # What is long: minutes instead of seconds.
 LONG_TESTS = tests/crash/501-kill-loop.t tests/crash/509-positions-expire.t tests/crash/510-mixed-group.t tests/crash/511-corruptions.t tests/crash/520-three-brokers-at-length.t \
     tests/crash/515-ten-thousand-followers.t tests/system/408-klog-run-shares.t
+LONG_TESTS += tests/crash/531-damage-again-and-again.t
 if HAVE_CMOCKA
 LONG_TESTS += tests/unit/daemon/test_any_request
 endif
 check-long: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
-	GROUP_SECONDS=300; KILLS=300; LONG=60; REQUESTS=200000; SEEDS=1000; export GROUP_SECONDS KILLS LONG REQUESTS SEEDS; $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS)'
+	GROUP_SECONDS=300; KILLS=300; LONG=60; REQUESTS=200000; SEEDS=1000; ROUNDS=50; export GROUP_SECONDS KILLS LONG REQUESTS SEEDS ROUNDS; $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS)'
 # The ones that put load on the daemon's threads, for the thread sanitizer.
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \

@@ -285,6 +285,8 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
     segment_reset(c->seg, &c->sum);
     c->seg->flushed = MIN(c->seg->flushed, c->sum.size);
     c->seg->n_good = c->seg->n_bad = 0;
+    c->seg->trusted = MIN(c->seg->trusted, c->sum.size);
+    c->seg->foreign = c->seg->foreign && c->sum.size > 0;
     l->generation++;
     l->n_borders = l->n_read_ends = 0;
     l->end_offset = l->gap_end = c->sum.end_offset; /* there may be one before the batch that is the last now, or behind it */

@@ -245,6 +245,29 @@ static void damage_that_a_start_finds(void **state)
     original_done(&o);
 }
 
+/* Two files in each other's place, of equal sizes or not. */
+static void files_that_were_exchanged(void **state)
+{
+    struct fixture *f = *state;
+    struct original o;
+    char a[PATH_MAX], b[PATH_MAX], aside[PATH_MAX];
+
+    fill(f);
+    take_original(f, &o);
+    for (int i = 0; i < 4; i++) {
+        shut(f, i >= 2);
+        file_path(f, o.name[1], a);
+        file_path(f, o.name[i % 2 == 0 ? 3 : o.n - 1], b);
+        file_path(f, "x", aside);
+        assert_int_equal(rename(a, aside) + rename(b, a) + rename(aside, b), 0);
+        must_open(f);
+        int64_t at = f->rec.holed ? f->rec.holed_from : scrubbed(f);
+        assert_int_equal(at, (int64_t)get_be64(o.file[1].p));
+        mend(f, &o, at, i % 2 == 1);
+    }
+    original_done(&o);
+}
+
 /* ---- a disk that refuses to read ---- */
 static const char *sick_file; /* name; from byte 700 on */
 static bool sick_fd[1024];
@@ -269,10 +292,11 @@ static int64_t sick_pread(const struct store_io *io, int fd, void *p, size_t n, 
 static void a_sector_that_cannot_be_read(void **state)
 {
     struct fixture *f = *state;
-    struct store_io sick = store_io_real;
+    static struct store_io sick; /* the teardown uses it */
     struct original o;
     int eno;
 
+    sick = store_io_real;
     sick.openat = sick_openat;
     sick.pread = sick.pread_once = sick_pread;
     f->io = &sick;
@@ -321,6 +345,7 @@ int main(void)
         T(a_file_that_is_missing_is_damage),
         T(a_file_that_is_missing_at_a_start),
         T(damage_that_a_start_finds),
+        T(files_that_were_exchanged),
         T(a_sector_that_cannot_be_read),
         T(a_log_that_is_cut_and_retained_meanwhile_is_good),
     };
