@@ -377,5 +377,6 @@ void topic_config_unref(struct topic_config *c)
     if (c == NULL || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
         return;
     conf_done(&topic_config_table, c);
+    free(c->extra);
     free(c);
 }

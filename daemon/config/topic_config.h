@@ -55,6 +55,7 @@ struct topic_config {
     char *cleanup_policy; /* as text; the two flags above are made from it */
     int timestamp_type;   /* 0 CreateTime, 1 LogAppendTime */
     uint64_t set;         /* bit i: key i of the table is the topic's own, not the broker's */
+    char *extra;          /* owned: what this version does not know of its register; NULL nothing */
 };
 
 extern const struct conf_table topic_config_table;

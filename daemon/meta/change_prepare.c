@@ -220,7 +220,7 @@ static enum kerr settle_config(struct cluster *c, struct change *ch, const struc
                              "cleanup.policy of %s must be compact: anything else would let the positions of groups "
                              "expire", OFFSETS_TOPIC);
     else
-        *ret_text = config_register_encode(s.entries, s.n);
+        *ret_text = config_register_encode(s.entries, s.n, before == NULL ? NULL : before->extra);
     topic_config_unref(after);
     config_settings_done(&s);
     return kerr;

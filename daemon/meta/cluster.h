@@ -82,6 +82,7 @@ struct cluster_defaults {
     uint64_t
         dynamic[BROKER_CONFIG_KEYS_MAX / 64]; /* bit i: key i of broker_config_table was set while it runs */
     int64_t version;                          /* of the register */
+    char *extra; /* what this version does not know of it: config_register_extra() */
     atomic_int refs;
 };
 /* Immutable once published, but for one thing: a partition whose register changed is exchanged in its place, so what

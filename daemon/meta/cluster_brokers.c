@@ -182,7 +182,7 @@ static enum kerr prepare(struct cluster *c, struct change *ch)
         kerr = judge_settings(c, ch, &s);
     if (kerr == KERR_NONE)
         ops_add(&ch->ops, REGISTER_SET, xasprintf("/config/brokers/%s", me),
-                config_register_encode(s.entries, s.n), d->version);
+                config_register_encode(s.entries, s.n, d->extra), d->version);
     config_settings_done(&s);
     return kerr;
 }

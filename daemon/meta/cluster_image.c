@@ -136,6 +136,7 @@ void cluster_defaults_unref(struct cluster_defaults *d)
     if (d == NULL || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) > 1)
         return;
     broker_config_done(&d->config);
+    free(d->extra);
     free(d);
 }
 

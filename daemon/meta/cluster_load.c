@@ -217,6 +217,16 @@ static int partitions_load(struct cluster *c, const char *topic, int32_t n_known
     return rc;
 }
 
+static bool is_topic_key(const char *key)
+{
+    return conf_find(&topic_config_table, key) != NULL;
+}
+
+static bool is_broker_key(const char *key)
+{
+    return broker_config_find(key) != NULL;
+}
+
 static int config_load(struct cluster *c, const char *topic, const struct broker_config *defaults,
                        struct bytebuf *b, struct topic_load *ret)
 {
@@ -236,6 +246,7 @@ static int config_load(struct cluster *c, const char *topic, const struct broker
     ret->config = topic_config_lenient(what, defaults, entries, n);
     if (strcmp(topic, OFFSETS_TOPIC) == 0)
         ret->config = keep_positions(ret->config, what, defaults, entries, n);
+    ret->config->extra = config_register_extra(bytes_of(b), is_topic_key);
     config_entries_free(entries, n);
     return 0;
 }
@@ -498,6 +509,8 @@ static int defaults_load(struct cluster *c, struct bytebuf *b, struct brokers_lo
     rc = config_register_decode(bytes_of(b), &entries, &n);
     if (rc == 0)
         overlay(d, entries, n);
+    if (rc == 0)
+        d->extra = config_register_extra(bytes_of(b), is_broker_key);
     config_entries_free(entries, n);
     return rc;
 }

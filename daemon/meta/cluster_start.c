@@ -101,7 +101,31 @@ static int ensure_base(struct cluster *c)
     CLEANUP(freep) char *epoch = xasprintf("/klog/broker_epoch/%d", c->deps.id);
     CLEANUP(freep) char *config = xasprintf("/config/brokers/%d", c->deps.id);
     rc = ensure(c, epoch, epoch_register_encode(&(struct epoch_register){ 0 }));
-    return rc < 0 ? rc : ensure(c, config, config_register_encode(NULL, 0));
+    return rc < 0 ? rc : ensure(c, config, config_register_encode(NULL, 0, NULL));
+}
+
+/* Several versions side by side: all of them know what the cluster works by. */
+static int check_level(struct cluster *c, char *err, size_t err_size)
+{
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    int64_t version;
+    int32_t level;
+
+    int rc = ensure(c, "/klog/level", level_register_encode(CLUSTER_LEVEL));
+    if (rc == 0)
+        rc = registers_get_wait(c->deps.registers, "/klog/level", &b, &version);
+    if (rc < 0)
+        return fail(rc, "read /klog/level", err, err_size);
+    if (level_register_decode(slice_of(b.p, b.n), &level) < 0) {
+        snprintf(err, err_size, "the register /klog/level is malformed: %.100s", bytebuf_cstr(&b));
+        return -EBADMSG;
+    }
+    if (level > CLUSTER_LEVEL) {
+        snprintf(err, err_size, "the cluster works at level %d (/klog/level), and this klogd knows level %d only: start a newer version",
+                 level, CLUSTER_LEVEL);
+        return -EPROTO;
+    }
+    return 0;
 }
 
 /* The embedded registers belong to one broker. One of another number would host nothing. */
@@ -161,6 +185,8 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     if (rc < 0)
         return fail(rc, "make the first registers", err, err_size);
     rc = check_identity(c, err, err_size);
+    if (rc == 0 && !c->deps.alone)
+        rc = check_level(c, err, err_size);
     if (rc < 0)
         return rc;
     rc = cluster_enlist(c);

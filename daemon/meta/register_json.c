@@ -16,6 +16,8 @@
 #include "lib/base/hostport.h"
 #include "lib/base/mem.h"
 
+/* A later version that adds fields raises these numbers; what may not be written by an earlier one raises CLUSTER_LEVEL. */
+enum { PARTITION_VERSION = 2, TOPIC_VERSION = 3, CONFIG_VERSION = 1 };
 enum { HOST_MAX = 1024 /* bytes; it goes into answers */, ENDPOINTS_MAX = 64 };
 
 static void json_freep(json_t **j)
@@ -116,11 +118,15 @@ static bool get_ids(const json_t *j, const char *name, int32_t ret[REPLICA_MAX],
     return true;
 }
 
-/* What is left of j without the fields that are known, as text; NULL: nothing. */
-static char *take_extra(json_t *j, const char *const *known, size_t n)
+/* What is left of j without the fields that are known, as text; NULL: nothing. The number of a later version stays with what
+ * that has added. */
+static char *take_extra(json_t *j, const char *const *known, size_t n, int version)
 {
+    bool is_newer = json_integer_value(json_object_get(j, "version")) > version;
+
     for (size_t i = 0; i < n; i++)
-        json_object_del(j, known[i]);
+        if (!is_newer || strcmp(known[i], "version") != 0)
+            json_object_del(j, known[i]);
     return json_object_size(j) == 0 ? NULL : print(json_incref(j));
 }
 
@@ -128,8 +134,11 @@ static void give_extra(json_t *j, const char *extra)
 {
     CLEANUP(json_freep) json_t *more = extra == NULL ? NULL : parse(slice_of(extra, strlen(extra)));
 
-    if (more != NULL)
-        json_object_update_missing(j, more);
+    if (more == NULL)
+        return;
+    json_object_update_missing(j, more);
+    if (json_is_integer(json_object_get(more, "version")))
+        json_object_set(j, "version", json_object_get(more, "version"));
 }
 
 static const char *const partition_fields[] = { "version", "leader",   "leader_be", "leader_epoch", "isr", "isr_be",
@@ -173,7 +182,7 @@ char *partition_register_encode(const struct partition_register *p, const char *
     const struct partition_state *st = &p->st;
     json_t *j =
         json_pack("{s:i, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", /* in the order of the rules */
-                  "version", 2, "leader", (int)st->leader, "leader_be", (json_int_t)st->leader_be,
+                  "version", PARTITION_VERSION, "leader", (int)st->leader, "leader_be", (json_int_t)st->leader_be,
                   "leader_epoch", (int)st->leader_epoch, "isr", ids_json(st->isr, st->n_isr), "isr_be",
                   epochs_json(st->isr_be, st->n_isr), "replicas", ids_json(st->replicas, st->n_replicas),
                   "adding", ids_json(p->adding, p->n_adding), "removing",
@@ -204,7 +213,7 @@ int partition_register_decode(struct slice v, int64_t version, struct partition_
     struct partition_register p = { .st.version = version };
     int32_t format, n_be;
 
-    bool good = j != NULL && get_i32(j, "version", 2, &format) && get_i32(j, "leader", -1, &p.st.leader) &&
+    bool good = j != NULL && get_i32(j, "version", PARTITION_VERSION, &format) && get_i32(j, "leader", -1, &p.st.leader) &&
                 get_i64(j, "leader_be", 0, INT64_MAX, &p.st.leader_be) &&
                 get_i32(j, "leader_epoch", 0, &p.st.leader_epoch) &&
                 get_ids(j, "isr", p.st.isr, &p.st.n_isr) && get_list(j, "isr_be", p.st.isr_be, &n_be) &&
@@ -214,7 +223,7 @@ int partition_register_decode(struct slice v, int64_t version, struct partition_
                 get_claims(j, &p) && is_consistent(&p);
     if (!good)
         return -EBADMSG;
-    p.extra = take_extra(j, partition_fields, ARRAY_LEN(partition_fields));
+    p.extra = take_extra(j, partition_fields, ARRAY_LEN(partition_fields), PARTITION_VERSION);
     *ret = p;
     return 0;
 }
@@ -228,7 +237,7 @@ char *topic_register_encode(const struct topic_register *t)
     char text[UUID_TEXT_LEN + 1];
 
     uuid_text(&t->id, text);
-    json_t *j = json_pack("{s:i, s:s}", "version", 3, "topic_id", text);
+    json_t *j = json_pack("{s:i, s:s}", "version", TOPIC_VERSION, "topic_id", text);
     if (t->unfinished_from >= 0)
         json_object_set_new(j, "unfinished",
                             json_pack("{s:i, s:i, s:I}", "from", (int)t->unfinished_from, "by", (int)t->writer, "be",
@@ -249,20 +258,42 @@ int topic_register_decode(struct slice v, struct topic_register *ret)
     if (u != NULL && (!get_i32(u, "from", 0, &t.unfinished_from) || !get_i32(u, "by", 0, &t.writer) ||
                       !get_i64(u, "be", 0, INT64_MAX, &t.writer_be)))
         return -EBADMSG;
-    t.extra = take_extra(j, topic_fields, ARRAY_LEN(topic_fields));
+    t.extra = take_extra(j, topic_fields, ARRAY_LEN(topic_fields), TOPIC_VERSION);
     *ret = t;
     return 0;
 }
 
 /* ---- configurations ---- */
 
-char *config_register_encode(const struct topic_config_entry *entries, size_t n)
+char *config_register_encode(const struct topic_config_entry *entries, size_t n, const char *extra)
 {
+    CLEANUP(json_freep) json_t *more = extra == NULL ? NULL : parse(slice_of(extra, strlen(extra)));
     json_t *config = json_object();
 
     for (size_t i = 0; i < n; i++)
         json_object_set_new(config, entries[i].key, json_string(entries[i].value));
-    return print(json_pack("{s:i, s:o}", "version", 1, "config", config));
+    if (json_is_object(json_object_get(more, "config")))
+        json_object_update_missing(config, json_object_get(more, "config"));
+    json_t *j = json_pack("{s:i, s:o}", "version", CONFIG_VERSION, "config", config);
+    give_extra(j, extra);
+    return print(j);
+}
+
+char *config_register_extra(struct slice v, bool (*is_known)(const char *key))
+{
+    static const char *const known[] = { "version" };
+    CLEANUP(json_freep) json_t *j = parse(v);
+    json_t *config = json_object_get(j, "config");
+    const char *key;
+    void *next;
+    json_t *value;
+
+    json_object_foreach_safe(config, next, key, value)
+        if (is_known(key))
+            json_object_del(config, key);
+    if (json_object_size(config) == 0)
+        json_object_del(j, "config");
+    return j == NULL ? NULL : take_extra(j, known, ARRAY_LEN(known), CONFIG_VERSION);
 }
 
 int config_register_decode(struct slice v, struct topic_config_entry **ret, size_t *ret_n)
@@ -315,8 +346,8 @@ char *broker_register_encode(const struct cluster_broker *b)
 
     for (size_t i = 0; i < b->n_endpoints; i++)
         json_array_append_new(endpoints, endpoint_json(&b->endpoints[i]));
-    return print(json_pack("{s:i, s:o, s:s, s:i, s:s?}", "version", 5, "endpoints", endpoints, "host",
-                           b->endpoints[0].host, "port", (int)b->endpoints[0].port, "rack", b->rack));
+    return print(json_pack("{s:i, s:o, s:s, s:i, s:s?, s:i}", "version", 5, "endpoints", endpoints, "host",
+                           b->endpoints[0].host, "port", (int)b->endpoints[0].port, "rack", b->rack, "level", CLUSTER_LEVEL));
 }
 
 static bool endpoint_parse(const char *text, struct cluster_endpoint *ret)
@@ -380,6 +411,20 @@ int epoch_register_decode(struct slice v, struct epoch_register *ret)
     snprintf(e.mark, sizeof e.mark, "%s", mark == NULL ? "" : mark);
     *ret = e;
     return 0;
+}
+
+/* ---- the level of the cluster ---- */
+
+char *level_register_encode(int32_t level)
+{
+    return print(json_pack("{s:i, s:i}", "version", 1, "level", (int)level));
+}
+
+int level_register_decode(struct slice v, int32_t *ret)
+{
+    CLEANUP(json_freep) json_t *j = parse(v);
+
+    return get_i32(j, "level", 1, ret) ? 0 : -EBADMSG;
 }
 
 /* ---- producer ids: Kafka writes the numbers as text ---- */

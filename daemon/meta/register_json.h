@@ -42,9 +42,20 @@ char *topic_register_encode(const struct topic_register *t);
 int topic_register_decode(struct slice v, struct topic_register *ret); /* ret->extra is the caller's to free */
 
 /* /config/topics/T, /config/brokers/N */
-char *config_register_encode(const struct topic_config_entry *entries, size_t n);
+/* extra: as below, NULL none. */
+char *config_register_encode(const struct topic_config_entry *entries, size_t n, const char *extra);
+/* What this version does not know of it: settings, fields, a higher version number, as a JSON object that the caller frees;
+ * NULL: nothing. */
+char *config_register_extra(struct slice v, bool (*is_known)(const char *key));
 int config_register_decode(struct slice v, struct topic_config_entry **ret, size_t *ret_n);
 void config_entries_free(struct topic_config_entry *entries, size_t n);
+
+/* ---- /klog/level ---- */
+/* What all brokers of a cluster have to know to take part: a version that cannot work beside an earlier one raises this number, and
+ * the register once no broker of an earlier version is left. */
+enum { CLUSTER_LEVEL = 1 };
+char *level_register_encode(int32_t level);
+int level_register_decode(struct slice v, int32_t *ret);
 
 /* /brokers/ids/N: endpoints and rack; what is decoded is freed with cluster_broker_done() */
 char *broker_register_encode(const struct cluster_broker *b);

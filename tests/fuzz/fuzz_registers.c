@@ -137,7 +137,7 @@ static void run_value(struct slice v)
         free(back.extra);
     }
     if (config_register_decode(v, &entries, &n) == 0) {
-        char *text = config_register_encode(entries, n);
+        char *text = config_register_encode(entries, n, NULL);
         config_entries_free(entries, n);
         free(text);
     }

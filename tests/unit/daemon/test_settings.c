@@ -516,7 +516,7 @@ static void other_registers_come_back_as_they_went(void **state)
     assert_string_equal(topic_back.extra, more);
     free(topic_back.extra);
 
-    CLEANUP(freep) char *config_text = config_register_encode(&e, 1);
+    CLEANUP(freep) char *config_text = config_register_encode(&e, 1, NULL);
     assert_string_equal(config_text, "{\"version\":1,\"config\":{\"a.key\":\"va\\\"lue\"}}");
     assert_int_equal(config_register_decode(slice_of_text(config_text), &entries, &n), 0);
     assert_int_equal(n, 1);
@@ -525,7 +525,7 @@ static void other_registers_come_back_as_they_went(void **state)
 
     CLEANUP(freep) char *broker_text = broker_register_encode(&b);
     assert_string_equal(broker_text, "{\"version\":5,\"endpoints\":[\"PLAINTEXT://host:9092\",\"INSIDE://[fd00::1]:9192\"],"
-                                     "\"host\":\"host\",\"port\":9092,\"rack\":\"r1\"}");
+                                     "\"host\":\"host\",\"port\":9092,\"rack\":\"r1\",\"level\":1}");
     assert_int_equal(broker_register_decode(slice_of_text(broker_text), 3, &b_back), 0);
     assert_int_equal(b_back.n_endpoints, 2);
     assert_string_equal(cluster_broker_endpoint(&b_back, "plaintext")->host, "host");
@@ -552,12 +552,55 @@ static void other_registers_come_back_as_they_went(void **state)
     assert_int_equal(last, 1999);
 }
 
+/* Brokers of several versions write the same registers: what a newer one has added stays. */
+static bool is_a_key(const char *key)
+{
+    return key[0] == 'a';
+}
+
+static void what_a_newer_version_has_added_stays(void **state)
+{
+    (void)state;
+    static const char partition[] = "{\"version\":7,\"leader\":1,\"leader_be\":4,\"leader_epoch\":5,\"isr\":[1],\"isr_be\":[4],"
+                                    "\"replicas\":[1,2],\"adding\":[],\"removing\":[],\"recovery\":0,\"w\":\"x\",\"tier\":{\"of\":[1,2]}}";
+    static const char topic[] = "{\"version\":9,\"topic_id\":\"AAAAAAAAAAAAAAAAAAAAAg\",\"colour\":\"red\"}";
+    static const char config[] = "{\"version\":3,\"config\":{\"a.key\":\"1\",\"new.key\":\"2\"},\"note\":[]}";
+    static const char plain[] = "{\"version\":1,\"config\":{\"a.key\":\"1\"}}";
+    struct partition_register p;
+    struct topic_register t;
+    struct topic_config_entry e = { (char *)"a.key", (char *)"5" };
+    int32_t level;
+
+    assert_int_equal(partition_register_decode(slice_of_text(partition), 3, &p), 0);
+    assert_int_equal(p.st.leader_epoch, 5);
+    CLEANUP(freep) char *partition_again = partition_register_encode(&p, "x");
+    assert_string_equal(partition_again, partition);
+    free(p.extra);
+    assert_int_equal(topic_register_decode(slice_of_text(topic), &t), 0);
+    CLEANUP(freep) char *topic_again = topic_register_encode(&t);
+    assert_string_equal(topic_again, topic);
+    free(t.extra);
+    CLEANUP(freep) char *extra = config_register_extra(slice_of_text(config), is_a_key);
+    CLEANUP(freep) char *config_again = config_register_encode(&e, 1, extra);
+    assert_string_equal(config_again, "{\"version\":3,\"config\":{\"a.key\":\"5\",\"new.key\":\"2\"},\"note\":[]}");
+    assert_null(config_register_extra(slice_of_text(plain), is_a_key));
+    assert_null(config_register_extra(slice_of_text("x"), is_a_key));
+
+    CLEANUP(freep) char *level_text = level_register_encode(1);
+    assert_string_equal(level_text, "{\"version\":1,\"level\":1}");
+    assert_int_equal(level_register_decode(slice_of_text("{\"version\":4,\"level\":2,\"by\":1}"), &level), 0);
+    assert_int_equal(level, 2);
+    assert_int_equal(level_register_decode(slice_of_text("{\"level\":0}"), &level), -EBADMSG);
+    assert_int_equal(level_register_decode(slice_of_text("2"), &level), -EBADMSG);
+}
+
 #define ONE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ONE(kafka_s_other_names_are_known),
+        ONE(what_a_newer_version_has_added_stays),
         ONE(an_unknown_key_is_refused_with_the_nearest_name),
         ONE(the_finest_unit_given_wins),
         ONE(keys_that_do_not_fit_together_are_refused),

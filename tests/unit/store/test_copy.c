@@ -39,6 +39,29 @@ static int copy(struct fixture *f, const struct bytebuf *b, struct plog_copied *
     return plog_append_copy(f->l, slice_of(b->p, b->n), f->now_ms, ret);
 }
 
+/* Brokers of several versions copy each other's logs. */
+static void a_batch_with_attributes_of_a_later_version_is_kept_as_it_is(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture *leader = leader_new(f);
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 }, back = { 0 };
+    struct plog_copied c;
+
+    must_open(leader);
+    append_n(leader, 3, 100);
+    fetch(leader, 0, 1 << 20, &b);
+    put_be16(b.p + BATCH_ATTRIBUTES, 0x8d00); /* none of these bits is known */
+    put_be32(b.p + BATCH_CRC, batch_crc(b.p, b.n));
+    must_open(f);
+    assert_int_equal(copy(f, &b, &c), 0);
+    assert_int_equal(flush(f), 0);
+    reopen(f, false);
+    fetch(f, 0, 1 << 20, &back);
+    assert_int_equal(back.n, b.n);
+    assert_memory_equal(back.p, b.p, b.n);
+    leader_free(leader);
+}
+
 /* All that the leader has, in pieces of at most max bytes. */
 static void catch_up(struct fixture *leader, struct fixture *f, int64_t max)
 {
@@ -784,6 +807,7 @@ static void a_restart_stopped_anywhere_is_done_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_batch_with_attributes_of_a_later_version_is_kept_as_it_is),
         T(whatever_pieces_it_comes_in_the_files_are_the_same),
         T(a_follower_that_becomes_leader_knows_the_producers),
         T(what_is_there_already_is_passed_over),

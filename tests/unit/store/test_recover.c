@@ -2,6 +2,8 @@
 /* What a log makes of an unproven stop: torn tails, damage, lost files, and never an offset given twice. */
 #include "simtest.h"
 
+#include "lib/base/crc32c.h"
+
 static void after_a_kill_everything_written_is_there(void **state)
 {
     struct fixture *f = *state;
@@ -404,9 +406,37 @@ static void a_damaged_snapshot_is_replaced_by_the_log(void **state)
     assert_true(append_spec(f, &spec).duplicate);
 }
 
+/* After a step back to an earlier version of klogd: it is made anew from the log. */
+static void a_checkpoint_of_a_later_version_is_done_without(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(bytebuf_done) struct bytebuf b = { 0 };
+    char path[PATH_MAX];
+
+    must_open(f);
+    append_n(f, 3, 100);
+    append_n(f, 2, 100);
+    shut(f, true);
+    file_path(f, "partition.checkpoint", path);
+    assert_int_equal(io_read_file(&store_io_real, AT_FDCWD, path, 65536, &b), 0);
+    bytebuf_add(&b, "later", 5); /* longer, of the next version, and whole */
+    put_be32(b.p + 8, get_be32(b.p + 8) + 1);
+    put_be32(b.p + 12, crc32c(0, b.p + 16, b.n - 16));
+    file_poke(f, "partition.checkpoint", 0, b.p, b.n);
+    must_open(f);
+    assert_false(f->rec.clean);
+    assert_false(f->rec.holed);
+    assert_false(f->rec.lost_end);
+    assert_int_equal(ends_of(f).end_offset, 5);
+    assert_int_equal(check_log(f), 5);
+    reopen(f, true);
+    assert_true(f->rec.clean);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_checkpoint_of_a_later_version_is_done_without),
         T(after_a_kill_everything_written_is_there),
         T(only_what_lies_behind_the_checkpoint_is_scanned),
         T(a_start_after_a_kill_syncs_what_was_not_flushed_and_no_more),
