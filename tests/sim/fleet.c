@@ -251,6 +251,49 @@ static void part(struct fleet *f, const struct fault *ft)
             }
 }
 
+static struct fleet_broker *by_id(struct fleet *f, int id)
+{
+    return id >= 1 && id <= f->swarm.n_brokers ? &f->b[id - 1] : NULL;
+}
+
+static void on_blow(struct sim_step *st)
+{
+    struct fleet *f = container_of(st, struct fleet, blow);
+    struct fleet_broker *leader = by_id(f, f->struck_leader), *other = by_id(f, f->struck_other);
+    const struct fault *ft = &f->struck;
+    if (f->phase != PLAY_FAULTS)
+        return;
+    sim_note(f->sim, "ambush", ft->b, f->struck_leader, f->struck_other);
+    MARK_IF(ft->b == FLEET_KILL_LEADER && leader != NULL, "fleet: a leader was killed in an ambush");
+    MARK_IF(ft->b == FLEET_KILL_OTHER && other != NULL, "fleet: the other was killed in an ambush");
+    MARK_IF(ft->b == FLEET_BLIND_LEADER && leader != NULL, "fleet: a leader lost the registers in an ambush");
+    MARK_IF(ft->b == FLEET_PART_LEADER && leader != NULL && other != NULL, "fleet: a leader was parted in an ambush");
+    if (ft->b == FLEET_KILL_LEADER && leader != NULL)
+        simhost_end(&leader->host, HOST_KILLED);
+    if (ft->b == FLEET_KILL_OTHER && other != NULL)
+        simhost_end(&other->host, HOST_KILLED);
+    if (ft->b == FLEET_BLIND_LEADER && leader != NULL)
+        simregisters_cut(f->registers, f->struck_leader, ft->c);
+    if (ft->b == FLEET_PART_LEADER && leader != NULL && other != NULL) {
+        simnet_clog(f->nw, leader->index, other->index, ft->c * SIM_MS);
+        simnet_clog(f->nw, other->index, leader->index, ft->c * SIM_MS);
+    }
+}
+
+/* Dealt a little later, not in the middle of what happens. */
+void fleet_happens(struct fleet *f, enum fleet_event ev, int leader, int other)
+{
+    for (int i = 0; i < f->n_ambushes && !sim_step_is_set(&f->blow); i++) {
+        if (f->ambushes[i].a != (int64_t)ev)
+            continue;
+        f->struck = f->ambushes[i];
+        f->ambushes[i] = f->ambushes[--f->n_ambushes];
+        f->struck_leader = leader;
+        f->struck_other = other;
+        sim_in(f->sim, &f->blow, rnd_range(&f->jitters, 0, 3000) * SIM_US);
+    }
+}
+
 static void do_fault(struct fleet *f, const struct fault *ft)
 {
     struct fleet_broker *fb = &f->b[ft->c >= 0 && ft->c < f->swarm.n_brokers ? ft->c : 0];
@@ -310,6 +353,10 @@ static void do_fault(struct fleet *f, const struct fault *ft)
     case FAULT_STORE:
         simregisters_cut(f->registers, -1, ft->a);
         break;
+    case FAULT_AMBUSH:
+        if (f->n_ambushes < (int)ARRAY_LEN(f->ambushes))
+            f->ambushes[f->n_ambushes++] = *ft;
+        break;
     default: /* fleet_has_fault() */
         break;
     }
@@ -317,7 +364,7 @@ static void do_fault(struct fleet *f, const struct fault *ft)
 
 static bool is_of_a_process(enum fault_kind k)
 {
-    return k != FAULT_CLOG && k != FAULT_PART && k != FAULT_REFUSE && k != FAULT_STORE;
+    return k != FAULT_AMBUSH && k != FAULT_CLOG && k != FAULT_PART && k != FAULT_REFUSE && k != FAULT_STORE;
 }
 
 /* Some way between two brokers is slow for a moment, again and again. */
@@ -371,6 +418,7 @@ static void heal(struct fleet *f)
     f->phase = PLAY_HEALED;
     sim_cancel(f->sim, &f->next_fault);
     sim_cancel(f->sim, &f->jitter);
+    sim_cancel(f->sim, &f->blow);
     simregisters_calm(f->registers);
     for (int i = 0; i < SIM_HOSTS; i++)
         for (int k = 0; k < SIM_HOSTS; k++)
@@ -421,6 +469,9 @@ static void on_line(void *arg, enum log_level level, const char *line)
         if (fiber_fibers(me) == &f->b[i].host.exec.fibers)
             who = i + 1;
     mark_line(line);
+    const char *leader = strstr(line, "where it parts from the log of broker ");
+    if (leader != NULL)
+        fleet_happens(f, FLEET_CUTS, atoi(leader + strlen("where it parts from the log of broker ")), who);
     sim_say(f->sim, "                       %d | %s", who, line);
     if (f->prints_lines)
         printf("%12.6f %d %s\n", (double)sim_now(f->sim) / 1e9, who, line);
@@ -583,6 +634,7 @@ static void fleet_begin(struct fleet *f, uint64_t seed, const struct plan *plan)
         make_broker(f, i, seed);
     f->next_fault.run = on_next_fault;
     f->jitter.run = on_jitter;
+    f->blow.run = on_blow;
     f->jitters = rnd_of(seed, RND_LINK, 1 << 20);
     if (f->swarm.jitter_ms > 0)
         sim_in(f->sim, &f->jitter, SIM_S);

@@ -52,6 +52,23 @@ struct fleet_swarm {
     int gone; /* this broker does not come back when all is healed; -1 */
 };
 
+/* What a fault may lie in wait for, of any partition; each has a leader, and another broker that it is about. */
+enum fleet_event {
+    FLEET_ISR_GROWS,  /* by the other; the leader has not heard yet that it was written */
+    FLEET_ISR_SHRINKS,
+    FLEET_ELECTED,    /* the leader; the other led before */
+    FLEET_CUTS,       /* the other has cut its log */
+    FLEET_EVENTS
+};
+/* ... and what it does then. */
+enum fleet_blow {
+    FLEET_KILL_LEADER,
+    FLEET_KILL_OTHER,
+    FLEET_BLIND_LEADER, /* it cannot reach the registers: what it has just written has an unknown outcome */
+    FLEET_PART_LEADER,  /* from the other */
+    FLEET_BLOWS
+};
+
 struct fleet;
 struct broker;
 
@@ -83,6 +100,11 @@ struct fleet {
     enum play_phase phase;
     struct sim_step next_fault, jitter;
     int n_faults;
+    struct fault ambushes[8]; /* that lie in wait */
+    int n_ambushes;
+    struct sim_step blow; /* about to be dealt, by struck; to the leader or the other */
+    struct fault struck;
+    int struck_leader, struck_other;
     struct rnd rnd, jitters;
     bool prints_lines;
     int64_t n_lives, n_crashes, n_power_cuts;
@@ -92,6 +114,9 @@ void fleet_run(uint64_t seed, const struct plan *plan, unsigned prints, struct p
 void fleet_plan_of(uint64_t seed, struct plan *ret);
 bool fleet_has_fault(int kind); /* its plans may have it */
 bool fleet_switch_off(const char *bug); /* KLOG_BUG of daemon/replica, for all runs; false: there is no such rule */
+
+/* ids of brokers; -1: none */
+void fleet_happens(struct fleet *f, enum fleet_event ev, int leader, int other);
 
 /* ---- fleet_clients.c ---- */
 struct fleet_client;

@@ -15,7 +15,7 @@ static const struct {
     { FAULT_CUT_AT_DISK, 2, true },   { FAULT_CUT_AT_NET, 1, true },    { FAULT_STOP, 2, false },        { FAULT_PAUSE, 3, false },
     { FAULT_CLOCK, 1, false },        { FAULT_CLOG, 3, false },         { FAULT_CONNECTION, 2, false },  { FAULT_REFUSE, 1, false },
     { FAULT_FULL, 1, false },         { FAULT_SLOW, 1, false },         { FAULT_PART, 4, false },        { FAULT_AWAY, 4, false },
-    { FAULT_EXPIRE, 3, false },       { FAULT_STORE, 1, false },
+    { FAULT_EXPIRE, 3, false },       { FAULT_STORE, 1, false },        { FAULT_AMBUSH, 8, false },
 };
 
 bool fleet_has_fault(int kind)
@@ -68,6 +68,11 @@ static void draw_numbers(struct fault *f, struct rnd *r, int n_brokers)
         break;
     case FAULT_STORE:
         f->a = rnd_log(r, 10, 5000);
+        break;
+    case FAULT_AMBUSH:
+        f->a = (int64_t)rnd_below(r, FLEET_EVENTS);
+        f->b = (int64_t)rnd_below(r, FLEET_BLOWS);
+        f->c = rnd_log(r, 100, 20000);
         break;
     default:
         break;

@@ -261,6 +261,16 @@ static void judge_joiner(const struct judged *j, int i)
                  j->partition, id, end, committed(j));
 }
 
+/* Who is in the one in-sync set and not in the other. */
+static int differs_by(const struct fleet_state *a, const struct fleet_state *b)
+{
+    const struct fleet_state *more = a->n_isr > b->n_isr ? a : b, *less = more == a ? b : a;
+    for (int i = 0; i < more->n_isr; i++)
+        if (index_in(less->isr, less->n_isr, more->isr[i]) < 0)
+            return more->isr[i];
+    return -1;
+}
+
 static void judge(const struct judged *j)
 {
     const struct fleet_state *a = &j->before, *b = &j->after;
@@ -268,6 +278,10 @@ static void judge(const struct judged *j)
         sim_fail(j->f->sim, "R2", "%s-%d: broker %d changes its state whatever became of itself", j->topic, j->partition, j->who);
     judge_epoch(j);
     judge_leader(j);
+    if (b->leader >= 0 && (a->leader != b->leader || a->leader_be != b->leader_be))
+        fleet_happens(j->f, FLEET_ELECTED, b->leader, a->leader);
+    else if (b->n_isr != a->n_isr)
+        fleet_happens(j->f, b->n_isr > a->n_isr ? FLEET_ISR_GROWS : FLEET_ISR_SHRINKS, b->leader, differs_by(a, b));
     if (b->recovery == b->leader_epoch && b->recovery != a->recovery)
         return;
     MARK_IF(b->n_isr < a->n_isr, "fleet: the in-sync set shrinks");

@@ -31,6 +31,7 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_AWAY] = "no-registers",
     [FAULT_EXPIRE] = "session-over",
     [FAULT_STORE] = "registers-down",
+    [FAULT_AMBUSH] = "ambush",
 };
 
 static void draw_numbers(struct fault *f, struct rnd *r, int n_hosts)

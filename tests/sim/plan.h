@@ -35,6 +35,7 @@ enum fault_kind {
     FAULT_AWAY,   /* broker c cannot reach the registers for a ms */
     FAULT_EXPIRE, /* the session of broker c is over */
     FAULT_STORE,  /* nobody reaches the registers for a ms */
+    FAULT_AMBUSH, /* when next a (enum fleet_event) happens: b (enum fleet_blow), for c ms */
     FAULT_KINDS
 };
 

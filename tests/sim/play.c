@@ -269,6 +269,7 @@ static void do_fault(struct play *p, const struct fault *f)
     case FAULT_AWAY:
     case FAULT_EXPIRE:
     case FAULT_STORE:
+    case FAULT_AMBUSH:
     case FAULT_KINDS:
         break;
     }
