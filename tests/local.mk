@@ -93,6 +93,14 @@ check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS) $(COMPAT_TESTS) $(SYSTEM_TESTS) $(TESTS)'
 .PHONY: check-system check-sanitized check-compat check-crash check-long check-mutants check-threads check-all
 
+# The scripts, by shellcheck, which ./check does not install.
+CHECKED_BY_SHELLCHECK = quickstart run check autogen.sh .ci/fresh .ci/run .ci/setup.sh .ci/bare.sh packaging/deb packaging/check-deb \
+    packaging/debian/klogd.postinst packaging/debian/klogd.postrm packaging/debian/klogfs.postinst docs/klog.bash \
+    tests/check-docs.sh tests/check-layers.sh tests/check-style.sh tests/run-cmocka tests/lib/run tests/lib/world tests/lib/functions.sh
+shellcheck:
+	cd $(srcdir) && shellcheck -x $(CHECKED_BY_SHELLCHECK)
+.PHONY: shellcheck
+
 # What a run leaves beside automake's own TEST_LOGS.
 clean-results:
 	rm -rf tests/tmp
