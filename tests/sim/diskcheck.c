@@ -36,11 +36,21 @@ static bool is_on_disk(struct play *p, const struct truth_topic *t, const struct
     return sim_records_next(&it, &r) == 1 && r.client == b->spec.client && r.batch == b->spec.batch && h.count == b->spec.count;
 }
 
+/* In a file with a rotten place. */
+static bool is_near_rot(struct play *p, const struct truth_topic *t, int partition, int64_t base)
+{
+    const struct truth_partition *part = &t->parts[partition];
+    char dir[128];
+    return part->rotten_to > 0 &&
+           (!diskread_find(p->disk, p->swarm.n_dirs, t->name, partition, true, dir, sizeof dir) ||
+            diskread_segment(p->disk, dir, base) <= diskread_segment(p->disk, dir, part->rotten_to - 1));
+}
+
 void diskcheck_acked(struct play *p, const struct truth_batch *b, int64_t base)
 {
     const struct truth_topic *t = &p->truth.topics[b->topic];
     const struct truth_partition *part = &t->parts[b->partition];
-    if (t->delete_asked || t->retains || t->compacts || t->is_lazy || base < part->start_asked || part->rotten_to > 0)
+    if (t->delete_asked || t->retains || t->compacts || t->is_lazy || base < part->start_asked || is_near_rot(p, t, b->partition, base))
         return; /* it may have been deleted meanwhile, or not be found behind what has rotted */
     if (!is_on_disk(p, t, b, base))
         sim_fail(p->sim, "S4", "%s-%d: the batch at %lld (%d.%d) is acknowledged, but not on the disk (%s)", t->name, b->partition,

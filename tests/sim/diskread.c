@@ -113,6 +113,16 @@ static bool read_from(struct simdisk *d, const char *dir, int64_t segment, int64
     return read_batch(d, path, offset, hint, ret);
 }
 
+int64_t diskread_segment(struct simdisk *d, const char *dir, int64_t offset)
+{
+    size_t n;
+    int64_t *all = numbers(d, dir, true, ".log", &n), found = -1;
+    for (size_t i = 0; i < n && all[i] <= offset; i++)
+        found = all[i];
+    free(all);
+    return found;
+}
+
 bool diskread_batch(struct simdisk *d, const char *dir, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret)
 {
     size_t n;

@@ -23,6 +23,8 @@ const char *diskread_log(struct simdisk *d, const char *dir, bool durable, bool 
 struct diskread_hint {
     int64_t segment, at, offset;
 };
+/* The first offset of the file that is to hold this one, of those whose names are durable; -1. */
+int64_t diskread_segment(struct simdisk *d, const char *dir, int64_t offset);
 bool diskread_batch(struct simdisk *d, const char *dir, int64_t offset, struct diskread_hint *hint, struct bytebuf *ret);
 /* Each sound batch of a log as it is on the disk for certain, and where; until the first place that is not. */
 typedef void diskread_place_fn(void *arg, const char *path, int64_t at, const struct sim_batch_head *h, bool is_last);

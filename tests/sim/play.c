@@ -121,8 +121,10 @@ static void on_host_ended(struct simhost *h)
     MARK_IF(h->how != HOST_RETURNED && p->is_stopping, "killed in a stop");
     p->is_stopping = false;
     p->broker = NULL;
-    if (h->how == HOST_POWER_CUT)
+    if (h->how == HOST_POWER_CUT) {
         note_losses(p);
+        p->truth.positions_may_go |= p->was_lazy;
+    }
     if (p->phase == PLAY_OVER)
         return;
     if (healed && h->how == HOST_DIED && !p->needs_start)
@@ -524,7 +526,6 @@ static void play_begin(struct play *p, uint64_t seed, const struct plan *plan)
     p->nw = simnet_new(p->sim);
     disk_make(p, seed);
     truth_init(&p->truth, p->sim);
-    p->truth.positions_may_go = sw->changes_policy;
     simhost_init(&p->host, p->sim, p->nw, p->disk, PLAY_BROKER_HOST);
     p->host.ended = on_host_ended;
     p->host.rewrote = on_rewrote;

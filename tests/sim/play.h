@@ -72,6 +72,7 @@ struct play {
     struct libclient *lib;      /* libclient.h; NULL */
     struct rawclient *sweeper;     /* reads what has rotten places, at the end */
     bool prints_lines;
+    bool was_lazy;    /* a life had another flush.policy than commit, for the topic of positions, too */
     bool needs_start; /* a fault ended a log directory, or kept a log from being opened: until the next start not all need work */
     int64_t n_lives, n_crashes, n_power_cuts, n_clean_stops, n_failed_starts;
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "daemon/broker.h"
+#include "daemon/config/topic_config.h"
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -83,6 +84,7 @@ void simbroker_main(struct simhost *h)
     pb->b.world = &h->world;
     pb->b.registers_compact_min = p->swarm.registers_compact_min;
     configure(&pb->b.config, &p->swarm, sim_seed(p->sim), h->process.life);
+    p->was_lazy |= pb->b.config.flush_policy != FLUSH_COMMIT;
     int rc = broker_start(&pb->b, err, sizeof err);
     if (rc < 0) {
         sim_note(p->sim, "start failed", rc, 0, 0);

@@ -476,6 +476,29 @@ static void answered_before_it_is_synced(struct fixture *f)
     diskcheck_acked(f->p, truth_batch(f->t, C, 1), 2);
 }
 
+/* What has rotted may hide what stands behind it in its file ... */
+static void answered_in_a_file_that_has_rotted(struct fixture *f)
+{
+    three(f);
+    write_log(f, LOG, 0, 3);
+    truth_rotten(f->t, T, P, 0, 2, false);
+    diskcheck_acked(f->p, truth_batch(f->t, C, 1), 2);
+}
+
+/* ... and in no other. */
+static void answered_behind_a_file_that_has_rotted(struct fixture *f)
+{
+    static const char *const dirs[] = { "/", "/data0", "/data0/t0-0" };
+    const struct store_io *io = simdisk_io(f->p->disk);
+    three(f);
+    write_log(f, LOG, 0, 1);
+    write_log(f, "/data0/t0-0/00000000000000000002.log", 1, 3);
+    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
+        assert_int_equal(io_sync_dir(io, AT_FDCWD, dirs[i]), 0);
+    truth_rotten(f->t, T, P, 0, 2, false);
+    diskcheck_acked(f->p, truth_batch(f->t, C, 1), 2);
+}
+
 static void checkers_of_disks_tell_what_is_wrong(void **state)
 {
     static const struct {
@@ -491,6 +514,8 @@ static void checkers_of_disks_tell_what_is_wrong(void **state)
         { "C2", log_with_a_batch_twice },
         { "C13", newest_of_a_key_is_gone },
         { "S4", answered_before_it_is_synced },
+        { NULL, answered_in_a_file_that_has_rotted },
+        { "S4", answered_behind_a_file_that_has_rotted },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         teardown(state);

@@ -105,7 +105,7 @@ struct truth {
     int n_topics;
     struct truth_client clients[TRUTH_CLIENTS];
     struct truth_group groups[TRUTH_GROUPS];
-    bool positions_may_go; /* with a power cut: the topic of positions is lazy */
+    bool positions_may_go; /* a power cut may have taken some: their topic was lazy */
     int64_t cut_ns; /* the last power cut */
     int64_t n_sent, n_acked, n_read; /* records */
     int64_t pids[TRUTH_PIDS];
