@@ -105,7 +105,7 @@ retry_clients() {
 
 # slowest DIR: where the time went
 slowest() {
-    find "$1/tests" -name '*.log' -not -path '*/tests/tmp/*' -exec sed -n 's|^took \([0-9]* s\), .*|\1 {}|p' {} \; |
+    find "$1/tests" -name '*.log' -not -path '*/tests/tmp/*' -exec sed -n 's,^took \([0-9]* s\)$,\1 {},p' {} \; |
         sort -rn | head -n 10 | sed "s,$1/,," | paste -sd, | sed 's/,/, /g; s/^/slowest: /'
 }
 
