@@ -59,11 +59,11 @@ check-system: $(PROGRAMS_UNDER_TEST)
 SLOW_WITH_SANITIZERS = %D%/system/120-crawlers-are-harmless.t %D%/system/187-figures-while-records-are-deleted.t \
     %D%/system/308-absurd-counts.t %D%/system/317-tiny-segments.t %D%/system/361-memory-of-many-clients.t \
     %D%/system/423-a-mount-on-three-brokers.t %D%/system/194-programs-on-the-mount.t
-# The last first: those are of clusters, which take longest. Unit tests fill the end, as in check-all.
+# System tests come last, and the highest numbers first, which are of clusters and take longest: no long one is left to run alone at the end.
 check-sanitized: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	tests=; for t in $(SYSTEM_TESTS); do \
 	    case ' $(SLOW_WITH_SANITIZERS) ' in *" $$t "*) ;; *) tests="$$t $$tests" ;; esac; done; \
-	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$$tests $(TESTS)"
+	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(TESTS) $$tests"
 check-compat: $(PROGRAMS_UNDER_TEST) librdkafka-all
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(COMPAT_TESTS) $(MATRIX_TESTS) $$(cat tests/librdkafka/list)"; rc=$$?; \
 	    $(MAKE) $(AM_MAKEFLAGS) librdkafka-rows; $(MAKE) $(AM_MAKEFLAGS) client-table; exit $$rc
@@ -74,23 +74,34 @@ EXTRA_DIST += tests/mutants/run.py tests/mutants/list
 check-mutants:
 	CC='$(CC)' python3 $(srcdir)/tests/mutants/run.py $(srcdir) $(abs_top_builddir)/mutants
 # What is long: minutes instead of seconds.
-LONG_TESTS = tests/crash/501-kill-loop.t tests/crash/509-positions-expire.t tests/crash/510-mixed-group.t tests/crash/511-corruptions.t tests/crash/520-three-brokers-at-length.t \
-    tests/crash/515-ten-thousand-followers.t tests/system/408-klog-run-shares.t
-LONG_TESTS += tests/crash/531-damage-again-and-again.t
+LONG_TESTS = \
+    tests/crash/501-kill-loop.t \
+    tests/crash/509-positions-expire.t \
+    tests/crash/510-mixed-group.t \
+    tests/crash/511-corruptions.t \
+    tests/crash/520-three-brokers-at-length.t \
+    tests/crash/515-ten-thousand-followers.t \
+    tests/system/408-klog-run-shares.t \
+    tests/crash/531-damage-again-and-again.t \
+    tests/system/187-figures-while-records-are-deleted.t \
+    tests/system/308-absurd-counts.t \
+    tests/system/317-tiny-segments.t
 if HAVE_CMOCKA
 LONG_TESTS += tests/unit/daemon/test_any_request
 endif
 check-long: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
-	GROUP_SECONDS=300; KILLS=300; LONG=60; REQUESTS=200000; SEEDS=1000; ROUNDS=50; export GROUP_SECONDS KILLS LONG REQUESTS SEEDS ROUNDS; $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS)'
+	GROUP_SECONDS=300; KILLS=300; LONG=60; REQUESTS=200000; SEEDS=1000; ROUNDS=50; DELETIONS=4000; FUZZ_ROUNDS=10000; SEGMENTS=3000; \
+	export GROUP_SECONDS KILLS LONG REQUESTS SEEDS ROUNDS DELETIONS FUZZ_ROUNDS SEGMENTS; \
+	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS)'
 # The ones that put load on the daemon's threads, for the thread sanitizer.
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \
     tests/system/150-large-reads-interrupted.t tests/system/320-idempotent-producers.t tests/system/328-clean-stop-and-recovery.t
 check-threads: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(THREAD_TESTS) $(TESTS)'
-# The longest first, so that none is left to run alone at the end.
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(CRASH_TESTS) $(COMPAT_TESTS) $(SYSTEM_TESTS) $(TESTS)'
+	tests=; for t in $(SYSTEM_TESTS); do tests="$$t $$tests"; done; \
+	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(CRASH_TESTS) $(COMPAT_TESTS) $(TESTS) $$tests"
 .PHONY: check-system check-sanitized check-compat check-crash check-long check-mutants check-threads check-all
 
 # The scripts, by shellcheck, which ./check does not install.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Counts and lengths inside a valid frame are checked against the frame: the connection ends or the batch is refused, memory stays
-# flat, others are served. Then ten thousand mutations of good requests.
+# flat, others are served. Then two thousand mutations of good requests, ten thousand in check-long.
 # https://github.com/apache/kafka/pull/577 https://github.com/robot-head/crabka/pull/379
 # https://github.com/kafka-protocol-rs/kafka-protocol-rs/pull/156
 # timeout: 600
@@ -18,7 +18,7 @@ done
 has "a bomb of 100 MiB" '^corr=9 len=[0-9]+ 00000001000274310000000100000000000aff' "$(raw -q 20 "@"<(mkprod 1 t1 bomb=100) | sed -n 1p)"
 between "growth of memory in kB" -100000 131072 $(($(rss_kb "$KLOGD_PID") - before))
 eq "stored" 0 "$(end_offset)"
-"$PY" - ${FUZZ_ROUNDS:-10000} <<'X' || fail "mutations"
+"$PY" - ${FUZZ_ROUNDS:-2000} <<'X' || fail "mutations"
 import random, sys
 from kwire import *
 seed = random.randrange(1 << 32)
@@ -72,7 +72,7 @@ for i in range(int(sys.argv[1])):
         assert f[:2] in WAITS, ("no answer", f.hex())
         c.close()
         c = None
-    if i % 1000 == 0:
+    if i % 500 == 0:
         assert alone.metadata(["t1"])["t1"] == (0, 1)
 X
 gone "$KLOGD_PID" && fail "klogd died"
