@@ -278,13 +278,24 @@ static bool part_take(struct part *p)
     return true;
 }
 
+/* Whoever asks again has it fetched again: what was received may be damaged, and not the log. */
+static void part_damaged(struct part *p)
+{
+    if (p->fetching)
+        client_fetch_cancel(p->reading->c, &p->fetch);
+    p->fetching = false;
+    part_drop_kept(p);
+    p->fetch_next = p->records.next;
+    p->error = -EIO;
+}
+
 /* 1 and a record of the range, 0: none is here, or -errno. */
 static int part_next(struct part *p, struct record *ret)
 {
     for (;;) {
         int rc = p->state == PART_READING ? records_next(&p->records, ret) : 0;
         if (rc < 0)
-            p->error = -EIO;
+            part_damaged(p);
         if (rc == 1 && ret->offset >= p->to)
             p->state = PART_DONE;
         else if (rc == 1 && extent_has(&p->extent, ret))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 UNIT_TESTS += %D%/test_assign %D%/test_client %D%/test_member %D%/test_positions %D%/test_producer \
-	%D%/test_records
+	%D%/test_reading %D%/test_records
 FAKEBROKER = tests/lib/fakebroker.c tests/lib/fakebroker.h tests/lib/fakebroker_int.h tests/lib/fakegroup.c
 %C%_test_assign_SOURCES = %D%/test_assign.c
 %C%_test_assign_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -17,6 +17,9 @@ FAKEBROKER = tests/lib/fakebroker.c tests/lib/fakebroker.h tests/lib/fakebroker_
 %C%_test_producer_SOURCES = %D%/test_producer.c $(FAKEBROKER)
 %C%_test_producer_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/tests/lib
 %C%_test_producer_LDADD = $(LIBS_CLIENT) $(CMOCKA_LIBS)
+%C%_test_reading_SOURCES = %D%/test_reading.c $(FAKEBROKER)
+%C%_test_reading_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/tests/lib
+%C%_test_reading_LDADD = $(LIBS_CLIENT) $(CMOCKA_LIBS)
 %C%_test_records_SOURCES = %D%/test_records.c
 %C%_test_records_CPPFLAGS = $(UNIT_CPPFLAGS)
 %C%_test_records_LDADD = $(LIBS_CLIENT) $(CMOCKA_LIBS)
