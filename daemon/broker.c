@@ -89,6 +89,15 @@ static void topic_deleted(void *arg, const char *topic, const struct uuid *topic
     coordinator_topic_deleted(b->coordinator, topic, topic_id);
 }
 
+/* On loops[0]. */
+static void replaced(void *arg)
+{
+    struct broker *b = arg;
+    b->has_twin = true;
+    if (b->stop != NULL)
+        b->stop();
+}
+
 static int start_loop(struct broker *b);
 
 /* There are never fewer loops: one that gets no connections does what else it has, or sleeps. */
@@ -261,9 +270,81 @@ static void make_partitions(struct broker *b)
     b->partitions = partitions_new(&deps);
 }
 
+/* The first answer of a store that is elsewhere, for as long as it takes: the machine of a ZooKeeper may come up after this one. The
+ * loop's, but for what the latch hands over. */
+struct store_wait {
+    struct broker *broker;
+    struct latch done;
+    bool told, over; /* over: the latch is open, whatever comes yet */
+    int rc;
+    struct timer look;
+};
+
+enum { LOOK_MS = 100 };
+
+static void store_wait_end(struct store_wait *w, int rc)
+{
+    if (w->over)
+        return;
+    w->over = true;
+    w->rc = rc;
+    timer_clear(w->broker->loops[0], &w->look);
+    latch_open(&w->done);
+}
+
+static void on_first_answer(void *arg, int rc)
+{
+    struct store_wait *w = arg;
+    struct broker *b = w->broker;
+    if (rc != -EREMOTEIO || w->over) {
+        store_wait_end(w, rc);
+        return;
+    }
+    if (!w->told)
+        log_warn("ZooKeeper does not answer at %s: waiting for it, nothing is served until it does", b->config.zookeeper_connect);
+    w->told = true;
+    registers_renew(b->registers); /* if the session ended before anybody could hear of it */
+    registers_sync(b->registers, on_first_answer, w);
+}
+
+static void look_for_stop(struct timer *t)
+{
+    struct store_wait *w = container_of(t, struct store_wait, look);
+    struct broker *b = w->broker;
+    if (b->stop_asked != NULL && b->stop_asked())
+        store_wait_end(w, -EINTR);
+    else
+        timer_set_in(b->loops[0], &w->look, LOOK_MS);
+}
+
+static void store_wait_begin(void *arg)
+{
+    struct store_wait *w = arg;
+    timer_set_in(w->broker->loops[0], &w->look, LOOK_MS);
+    registers_sync(w->broker->registers, on_first_answer, w);
+}
+
+static int wait_for_zookeeper(struct broker *b, char *err, size_t err_size)
+{
+    struct store_wait *w = b->store_wait = xcalloc(1, sizeof *w); /* an answer may come after the wait was given up */
+    w->broker = b;
+    w->look.cb = look_for_stop;
+    latch_init(&w->done, b->world->exec);
+    loop_call(b->loops[0], store_wait_begin, w);
+    latch_wait(&w->done);
+    latch_done(&w->done);
+    if (w->rc == -EINTR)
+        snprintf(err, err_size, "stopped before a ZooKeeper answered at %s", b->config.zookeeper_connect);
+    else if (w->rc < 0)
+        snprintf(err, err_size, "ZooKeeper at %s: %s", b->config.zookeeper_connect, strerror(-w->rc));
+    return w->rc;
+}
+
 static int start_storage(struct broker *b, char *err, size_t err_size)
 {
     int rc = is_alone(b) ? 0 : open_zookeeper(b, err, err_size);
+    if (rc == 0 && !is_alone(b))
+        rc = wait_for_zookeeper(b, err, err_size);
     if (rc == 0)
         rc = open_dirs(b, err, err_size);
     if (rc < 0)
@@ -337,6 +418,7 @@ static void make_cluster(struct broker *b)
         .workers = b->workers,
         .settings = apply_settings,
         .topic_deleted = topic_deleted,
+        .replaced = replaced,
         .arg = b,
     };
     b->cluster = cluster_new(&deps);
@@ -441,6 +523,15 @@ int broker_start(struct broker *b, char *err, size_t err_size)
 
 /* ---- stop ---- */
 /* Nothing but this thread runs any more. */
+static void close_registers(struct broker *b)
+{
+    if (b->registers != NULL)
+        registers_close(b->registers);
+    b->registers = NULL;
+    free(b->store_wait);
+    b->store_wait = NULL;
+}
+
 static bool close_storage(struct broker *b)
 {
     int n = logdirs_count(b->dirs);
@@ -450,8 +541,7 @@ static bool close_storage(struct broker *b)
     if (b->partitions != NULL)
         partitions_close(b->partitions, dir_clean);
     cluster_free(b->cluster);
-    if (b->registers != NULL)
-        registers_close(b->registers);
+    close_registers(b);
     return logdirs_close(b->dirs, dir_clean);
 }
 
@@ -474,6 +564,7 @@ bool broker_stop(struct broker *b)
     follow_free(b->follow);
     coordinator_free(b->coordinator);
     bool clean = b->dirs == NULL || close_storage(b);
+    close_registers(b); /* of a start that did not come to the directories */
     partitions_free(b->partitions);
     upkeep_free(b->upkeep);
     server_free(b->server);

@@ -27,11 +27,16 @@ enum broker_exit {
     BROKER_EXIT_START = 2,   /* could not start; the line before says why */
     BROKER_EXIT_STORAGE = 3, /* the last log directory failed */
     BROKER_EXIT_UNCLEAN = 4, /* a second signal, or logs that did not close well: the next start recovers */
+    BROKER_EXIT_TWIN = 5,    /* another process has this broker.id */
 };
 
 struct broker {
     const struct world *world;   /* set by the caller */
     struct broker_config config; /* set once; with what changes while it runs: cluster_image.defaults */
+    bool (*stop_asked)(void); /* set by the caller: while it waits for ZooKeeper, is the start to be given up? NULL: never */
+    void (*stop)(void);       /* set by the caller: another process has this one's broker.id, broker_stop() is to be called soon. Any
+                               * thread; NULL: it goes on, and takes part no more */
+    _Atomic bool has_twin;    /* that is so */
     int64_t registers_compact_min; /* set by the caller: as registers_open_embedded() takes it; 0 */
     /* Set by the caller, or NULL: opens the registers of a cluster, in the place of zookeeper.connect's; as
      * registers_open_zookeeper(). */
@@ -45,6 +50,7 @@ struct broker {
     struct workers *workers; /* what may block */
     struct logdirs *dirs;    /* daemon/storage/logdirs.h: log.dirs; set once */
     struct registers *registers;
+    struct store_wait *store_wait; /* broker.c's */
     struct cluster_endpoint *endpoints; /* daemon/meta/cluster.h: of its listeners; set once */
     size_t n_endpoints;
     struct cluster *cluster;

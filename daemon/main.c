@@ -66,7 +66,7 @@ static const char doc[] =
     "SIGTERM and SIGINT stop it clean (a second one at once, without flushing); SIGHUP reads log.level and "
     "opens the log file anew.\n"
     "Exit status: 0 stopped clean, 1 wrong command line or configuration, 2 could not start, 3 the last log "
-    "directory failed, 4 stopped, but not clean: the next start checks the logs.";
+    "directory failed, 4 stopped, but not clean: the next start checks the logs, 5 another process has this broker.id.";
 
 struct arguments {
     struct broker_config config;
@@ -297,6 +297,23 @@ static void wait_for_stop(const sigset_t *set, const struct arguments *a)
     pthread_sigmask(SIG_UNBLOCK, set, NULL);
 }
 
+/* Signals are blocked until wait_for_stop() takes them. */
+static bool stop_is_asked(void)
+{
+    sigset_t set;
+    return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
+}
+
+static void ask_stop(void)
+{
+    kill(getpid(), SIGTERM);
+}
+
+static int exit_status(const struct broker *b, bool clean)
+{
+    return b->has_twin ? BROKER_EXIT_TWIN : clean ? BROKER_EXIT_CLEAN : BROKER_EXIT_UNCLEAN;
+}
+
 static int serve(struct broker *b, const struct arguments *a, int ready_fd)
 {
     char err[1024] = "";
@@ -304,9 +321,12 @@ static int serve(struct broker *b, const struct arguments *a, int ready_fd)
     sigset_t set = block_signals();
     raise_descriptor_limit();
     keep_descriptors(b->world->machine);
-    if (broker_start(b, err, sizeof err) < 0)
-        die(BROKER_EXIT_START, err);
-    int rc = a->pid_file == NULL ? 0 : service_pid_write(a->pid_file);
+    b->stop_asked = stop_is_asked;
+    b->stop = ask_stop;
+    int rc = broker_start(b, err, sizeof err);
+    if (rc < 0)
+        die(rc == -EINTR ? BROKER_EXIT_CLEAN : b->has_twin ? BROKER_EXIT_TWIN : BROKER_EXIT_START, err);
+    rc = a->pid_file == NULL ? 0 : service_pid_write(a->pid_file);
     if (rc < 0) {
         broker_stop(b);
         die_of_file("pid file", a->pid_file, rc);
@@ -319,7 +339,7 @@ static int serve(struct broker *b, const struct arguments *a, int ready_fd)
     if (a->pid_file != NULL)
         service_pid_remove(a->pid_file);
     log_info(clean ? "stopped clean" : "stopped, but not clean: the next start checks the logs");
-    return clean ? BROKER_EXIT_CLEAN : BROKER_EXIT_UNCLEAN;
+    return exit_status(b, clean);
 }
 
 static int import(struct broker *b, char *err, size_t err_size)

@@ -23,6 +23,7 @@ struct cluster *cluster_new(const struct cluster_deps *deps)
     c->deps = *deps;
     lock_init(&c->image_mu, LOCK_RANK_IMAGE, "image of the cluster");
     TAILQ_INIT(&c->brokers.changes);
+    c->brokers.malformed = -1;
     c->ids = producer_ids_new(c);
     register_batch_init(&c->lead.batch, deps->registers, deps->loop);
     cluster_enlist_init(c);
@@ -212,6 +213,10 @@ static void watch(void *arg)
     c->watches[1] = registers_watch(c->deps.registers, "/config/topics", topic_config_changed, c);
     c->watches[2] = registers_watch(c->deps.registers, "/brokers/ids", broker_changed, c);
     c->watches[3] = registers_watch(c->deps.registers, "/config/brokers", broker_changed, c);
+    if (c->deps.alone)
+        return;
+    CLEANUP(freep) char *epoch = xasprintf("/klog/broker_epoch/%d", c->deps.id); /* which this broker alone may write */
+    c->watches[4] = registers_watch(c->deps.registers, epoch, broker_changed, c);
 }
 
 void cluster_watch(struct cluster *c)

@@ -130,6 +130,8 @@ struct cluster_deps {
     void (*follow)(void *arg, struct partition *pt, int32_t leader, const char *host, int32_t port);
     /* The image has forgotten this topic; one that has got its name since is another. On the meta loop. */
     void (*topic_deleted)(void *arg, const char *topic, const struct uuid *id);
+    /* Another process has this broker's number: this one is none of the cluster's any more, and is to end. On the meta loop. */
+    void (*replaced)(void *arg);
     void *arg;
 };
 struct cluster *cluster_new(const struct cluster_deps *deps);

@@ -76,6 +76,17 @@ static void unfinished_follow(struct cluster *c)
             slot_mark_dirty(s, TOPIC_SHAPE);
 }
 
+/* Somebody has taken its registration away, or changed its epoch, while its session lives. */
+static void look_for_me(struct cluster *c, const struct brokers_load *l)
+{
+    if (c->deps.alone || l->rc < 0)
+        return;
+    for (size_t i = 0; i < l->n_brokers; i++)
+        if (l->brokers[i].id == c->deps.id && l->brokers[i].epoch == c->brokers.registered)
+            return;
+    cluster_registration_is_gone(c, c->brokers.registered);
+}
+
 static void load_done(struct job *j)
 {
     struct cluster *c = container_of(j, struct cluster, brokers.job);
@@ -92,6 +103,7 @@ static void load_done(struct job *j)
     } else if (l->rc < 0 && l->rc != -EAGAIN && l->rc != -EREMOTEIO) {
         log_error("brokers: cannot read their registers: %s", strerror(-l->rc));
     }
+    look_for_me(c, l);
     brokers_load_done(l);
     if (news && !c->stopping)
         topics_follow(c);
@@ -101,6 +113,7 @@ static void load_done(struct job *j)
 static void load_begin(struct cluster *c)
 {
     c->brokers.dirty = false;
+    c->brokers.registered = cluster_registered(c);
     set_busy(c, true);
     c->brokers.job = (struct job){ .run = load_run, .done = load_done, .loop = c->deps.loop };
     workers_submit(c->deps.workers, &c->brokers.job);

@@ -307,6 +307,7 @@ void change_begin(struct topic_slot *s, struct change *ch)
 static void change_undo(struct topic_slot *s, struct change *ch)
 {
     struct register_ops_list undo = { 0 };
+    const struct cluster *c = s->cluster;
 
     for (int i = ch->ops.n - 1; i >= 0; i--)
         if (ch->ops.ops[i].kind == REGISTER_CREATE)
@@ -315,6 +316,8 @@ static void change_undo(struct topic_slot *s, struct change *ch)
         char id[UUID_TEXT_LEN + 1];
         uuid_text(&ch->pub.topic_id, id);
         ops_add(&undo, REGISTER_CREATE, xasprintf("/admin/delete_topics/%s", id), xstrdup(ch->pub.topic), 0);
+        for (size_t i = 0; !c->deps.alone && i < c->image->n_brokers; i++) /* they may have made logs of it */
+            ops_add(&undo, REGISTER_CREATE, xasprintf("/admin/delete_topics/%s/%d", id, c->image->brokers[i].id), NULL, 0);
     }
     ops_done(&ch->ops);
     ch->ops = undo;

@@ -69,12 +69,14 @@ struct topic_load {
     int32_t n_read;
     struct topic_config *config; /* NULL: not read */
     int64_t config_version;
+    char why[320]; /* of -EBADMSG */
 };
 /* What is not wanted is as img has it; of a topic that it has not, everything is read. busy: a change of this broker is under
  * way in it. Clears away what others left unfinished. Blocks. */
 void topic_load(struct cluster *c, const char *name, const struct cluster_image *img, const struct topic_wants *wants,
                 bool busy, struct topic_load *ret);
 void topic_load_done(struct topic_load *l);
+const char *topic_load_why(const struct topic_load *l); /* why it failed, in words; l's */
 /* cluster_sweep.c: deletes the partitions from l->shape.unfinished_from on, or the whole topic. 0; -EAGAIN: others are at it;
  * -errno. Blocks. */
 int topic_sweep(struct cluster *c, const char *name, struct topic_load *l);
@@ -117,6 +119,7 @@ struct topic_slot {
     /* what partitions.c has of it */
     bool hosted;
     struct uuid hosted_id;
+    bool broken;      /* its registers could not be read at the start: what is there of its logs is older than this process */
     bool unfinished;  /* somebody was making, growing or deleting it when its register was read */
     int32_t n_hosted; /* of partitions 0 .. n_hosted-1 those with a replica here were offered to partitions_add */
     /* of this round */
@@ -136,6 +139,8 @@ struct brokers_slot {
     bool busy, dirty;
     TAILQ_HEAD(, change) changes;
     struct brokers_load load;
+    int64_t registered; /* this broker's epoch when the list was asked for; -1 it was not registered */
+    int64_t malformed; /* version of its own settings that was told of; of whoever loads, one at a time */
     struct job job;
 };
 
@@ -146,8 +151,10 @@ struct enlisting {
     enum enlist_state state; /* enlist_move() is the only writer */
     int rc;                  /* of the last attempt */
     char mark[UUID_TEXT_LEN + 1];
-    bool attempted;          /* written, perhaps, since the session began */
-    bool suspended, expired; /* said so already */
+    bool attempted;          /* written, perhaps, by the last attempt of this session */
+    bool is_mine;            /* the epoch's register was last written by this process, when it was read */
+    bool displaces;          /* what is in the place of its registration goes */
+    bool suspended, expired, malformed; /* said so already */
     struct register_ops_list ops;
     int64_t deadline_ms;  /* of the first */
     struct latch *waiter; /* for the first */
@@ -185,7 +192,7 @@ struct cluster {
     /* the meta loop's */
     struct topic_slot *slots; /* uthash by name */
     struct brokers_slot brokers;
-    struct register_watch *watches[4];
+    struct register_watch *watches[5];
     struct producer_ids *ids;
     bool starting; /* the first round: what changes is noted, and looked at after it */
     bool listing;  /* the topics' names are on their way, */
@@ -216,6 +223,11 @@ void cluster_enlist_init(struct cluster *c);
 /* Registers for the first time, and again by itself in each new session. 0; -EEXIST: the number is in use; -errno. Blocks. */
 int cluster_enlist(struct cluster *c);
 void cluster_enlist_stop(struct cluster *c); /* meta loop */
+/* -1: not just now. Meta loop. */
+int64_t cluster_registered(const struct cluster *c);
+/* A list of brokers that was asked for while this one was registered with that epoch does not have it so: it registers again, or is
+ * found to have been replaced. Meta loop. */
+void cluster_registration_is_gone(struct cluster *c, int64_t epoch);
 /* Another session, another epoch: what this broker led it leads no more. */
 void cluster_registered_anew(struct cluster *c);
 

@@ -105,18 +105,31 @@ static int vanished(int rc)
     return rc == -ENOENT ? -EAGAIN : rc;
 }
 
-static int partition_decode(const char *path, const struct register_got *g, struct cluster_partition **ret)
+/* Says what stands there as far as it is text. */
+static int malformed(struct topic_load *ret, const char *path, struct slice value)
+{
+    int n = snprintf(ret->why, sizeof ret->why, "register %.200s is malformed: ", path);
+
+    for (size_t i = 0; i < value.n && n < (int)sizeof ret->why - 1; i++)
+        ret->why[n++] = value.p[i] >= ' ' && value.p[i] < 0x7f ? (char)value.p[i] : '?';
+    ret->why[n] = '\0';
+    return -EBADMSG;
+}
+
+const char *topic_load_why(const struct topic_load *l)
+{
+    return l->rc == -EBADMSG ? l->why : strerror(-l->rc);
+}
+
+static int partition_decode(const char *path, const struct register_got *g, struct topic_load *l, int32_t id)
 {
     struct partition_register r;
 
     if (g->rc < 0)
         return vanished(g->rc);
-    int rc = partition_register_decode(bytes_of(&g->value), g->version, &r);
-    if (rc < 0) {
-        log_error("register %s is malformed: %.*s", path, (int)MIN(g->value.n, (size_t)200), (const char *)g->value.p);
-        return rc;
-    }
-    *ret = cluster_partition_new(&r);
+    if (partition_register_decode(bytes_of(&g->value), g->version, &r) < 0)
+        return malformed(l, path, bytes_of(&g->value));
+    l->partitions[id] = cluster_partition_new(&r);
     free(r.extra);
     return 0;
 }
@@ -139,7 +152,7 @@ static bool are_numbered(char *const *names, int n)
     return n > 0 && n <= CLUSTER_PARTITIONS_MAX;
 }
 
-static int count_load(struct cluster *c, const char *topic, int32_t *ret)
+static int count_load(struct cluster *c, const char *topic, struct topic_load *ret)
 {
     CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s/partitions", topic);
     char **names;
@@ -151,11 +164,11 @@ static int count_load(struct cluster *c, const char *topic, int32_t *ret)
     bool numbered = are_numbered(names, n);
     registers_names_free(names, n);
     if (!numbered) {
-        log_error("register %s: its partitions are not numbered from 0 on, or are more than %d", path,
-                  CLUSTER_PARTITIONS_MAX);
+        snprintf(ret->why, sizeof ret->why, "register %s: its partitions are not numbered from 0 on, or are more than %d", path,
+                 CLUSTER_PARTITIONS_MAX);
         return -EBADMSG;
     }
-    *ret = n;
+    ret->n_partitions = n;
     return 0;
 }
 
@@ -198,8 +211,11 @@ static int some_load(struct cluster *c, const char *topic, int32_t n_known, cons
         paths[i] = xasprintf("/brokers/topics/%s/partitions/%d/state", topic, ids[i]);
     registers_get_many_wait(c->deps.registers, paths, n, got);
     for (int i = 0; i < n; i++) {
-        int one = partition_decode(paths[i], &got[i], &ret->partitions[ids[i]]);
-        if (rc == 0 && !(one == -EBADMSG && ids[i] < n_known))
+        int one = partition_decode(paths[i], &got[i], ret, ids[i]);
+        bool known = ids[i] < n_known;
+        if (one == -EBADMSG && known)
+            log_error("%s; the partition stays as it was", ret->why);
+        else if (rc == 0 && !(one == -EAGAIN && known)) /* its topic goes; else somebody took it away, and it stays, too */
             rc = one;
         bytebuf_done(&got[i].value);
         free(paths[i]);
@@ -239,10 +255,8 @@ static int config_load(struct cluster *c, const char *topic, const struct broker
     if (rc < 0)
         return vanished(rc);
     rc = config_register_decode(bytes_of(b), &entries, &n);
-    if (rc < 0) {
-        log_error("register %s is malformed: %.200s", path, bytebuf_cstr(b));
-        return rc;
-    }
+    if (rc < 0)
+        return malformed(ret, path, bytes_of(b));
     ret->config = topic_config_lenient(what, defaults, entries, n);
     if (strcmp(topic, OFFSETS_TOPIC) == 0)
         ret->config = keep_positions(ret->config, what, defaults, entries, n);
@@ -260,14 +274,13 @@ static int register_load(struct cluster *c, const char *name, struct bytebuf *b,
     if (rc < 0)
         return rc == -ENOENT ? 0 : rc;
     if (topic_name_check(kstr_of(name), &why) != KERR_NONE) {
-        log_error("register %s: no topic can have this name: %s", path, why);
+        snprintf(ret->why, sizeof ret->why, "register %s: no topic can have this name: %s", path, why);
         return -EBADMSG;
     }
-    rc = topic_register_decode(bytes_of(b), &ret->shape);
-    if (rc < 0)
-        log_error("register %s is malformed: %.200s", path, bytebuf_cstr(b));
-    ret->found = rc == 0;
-    return rc;
+    if (topic_register_decode(bytes_of(b), &ret->shape) < 0)
+        return malformed(ret, path, bytes_of(b));
+    ret->found = true;
+    return 0;
 }
 
 /* While somebody makes, grows or deletes the topic, the partitions from there on are none. */
@@ -285,15 +298,45 @@ static int unfinished_load(struct cluster *c, const char *name, const struct clu
     return rc;
 }
 
+static bool is_hosted(struct cluster *c, const struct cluster_topic *t)
+{
+    for (int32_t i = 0; i < t->n_partitions; i++) {
+        const struct cluster_partition *p = cluster_topic_partition(t, i);
+        if (cluster_has_id(p->replicas, p->n_replicas, c->deps.id))
+            return true;
+    }
+    return false;
+}
+
+/* M6: without a note nobody has deleted the topic that this broker has logs of; somebody has broken its registers. */
+static int check_note(struct cluster *c, const struct cluster_topic *known, struct bytebuf *b, struct topic_load *ret)
+{
+    char id[UUID_TEXT_LEN + 1];
+    int64_t version;
+
+    if (c->deps.alone || known == NULL || ret->same || !is_hosted(c, known))
+        return 0;
+    uuid_text(&known->id, id);
+    CLEANUP(freep) char *path = xasprintf("/admin/delete_topics/%s", id);
+    int rc = registers_get_wait(c->deps.registers, path, b, &version);
+    if (rc != -ENOENT)
+        return rc;
+    snprintf(ret->why, sizeof ret->why, "register /brokers/topics/%s is %s, and no deletion of the topic is noted", known->name,
+             ret->found ? "another topic's" : "gone");
+    return -EBADMSG;
+}
+
 static int shape_load(struct cluster *c, const char *name, const struct cluster_image *img,
                       const struct cluster_topic *known, struct bytebuf *b, struct topic_load *ret)
 {
     int rc = register_load(c, name, b, ret);
 
+    ret->same = rc == 0 && ret->found && known != NULL && uuid_eq(&ret->shape.id, &known->id);
+    if (rc == 0)
+        rc = check_note(c, known, b, ret);
     if (rc < 0 || !ret->found)
         return rc;
-    ret->same = known != NULL && uuid_eq(&ret->shape.id, &known->id);
-    return ret->shape.unfinished_from >= 0 ? unfinished_load(c, name, img, ret) : count_load(c, name, &ret->n_partitions);
+    return ret->shape.unfinished_from >= 0 ? unfinished_load(c, name, img, ret) : count_load(c, name, ret);
 }
 
 static void shape_of_known(const struct cluster_topic *known, struct topic_load *ret)
@@ -317,15 +360,25 @@ void topic_load(struct cluster *c, const char *name, const struct cluster_image 
     ret->busy = busy;
     if (known == NULL || (wants->what & TOPIC_SHAPE) != 0)
         ret->rc = shape_load(c, name, img, known, &b, ret);
-    else
+    if (known != NULL && ((wants->what & TOPIC_SHAPE) == 0 || ret->rc == -EBADMSG)) {
+        if (ret->rc == -EBADMSG)
+            log_error("%s; the topic stays as it was", ret->why);
+        topic_load_done(ret);
+        ret->busy = busy;
         shape_of_known(known, ret);
+    }
     if (ret->rc == 0 && ret->found) {
         int32_t n_known = ret->same ? known->n_partitions : 0;
         choose_partitions(wants, n_known, ret);
         ret->rc = partitions_load(c, name, n_known, ret);
     }
-    if (ret->rc == 0 && ret->found && (!ret->same || (wants->what & TOPIC_CONFIG) != 0))
+    if (ret->rc == 0 && ret->found && (!ret->same || (wants->what & TOPIC_CONFIG) != 0)) {
         ret->rc = config_load(c, name, defaults, &b, ret);
+        if (ret->rc == -EBADMSG && ret->same) {
+            log_error("%s; the topic's settings stay as they were", ret->why);
+            ret->rc = 0;
+        }
+    }
     bytebuf_done(&b);
 }
 
@@ -468,8 +521,6 @@ static int ids_load(struct cluster *c, struct bytebuf *b, struct brokers_load *r
     for (int i = 0; i < n && rc == 0; i++)
         rc = broker_load_if_sound(c, names[i], b, ret);
     registers_names_free(names, n);
-    if (rc == 0 && ret->n_brokers == 0 && n > 0)
-        rc = -EBADMSG;
     qsort(ret->brokers, ret->n_brokers, sizeof *ret->brokers, compare_brokers);
     return rc;
 }
@@ -492,6 +543,19 @@ static void overlay(struct cluster_defaults *d, const struct topic_config_entry 
     }
 }
 
+static int config_remake(struct cluster *c, const char *path, int64_t *ret_version)
+{
+    struct register_ops_list l = { 0 };
+
+    ops_add(&l, REGISTER_CREATE, xstrdup(path), config_register_encode(NULL, 0), 0);
+    int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
+    *ret_version = l.ops[0].new_version;
+    ops_done(&l);
+    if (rc == 0)
+        log_warn("register %s was missing, and is made anew: what was set by klog config set broker is lost", path);
+    return rc == -EEXIST || rc == -ENOENT ? -EAGAIN : rc;
+}
+
 static int defaults_load(struct cluster *c, struct bytebuf *b, struct brokers_load *ret)
 {
     CLEANUP(freep) char *path = xasprintf("/config/brokers/%d", c->deps.id);
@@ -504,15 +568,22 @@ static int defaults_load(struct cluster *c, struct bytebuf *b, struct brokers_lo
     ret->defaults = d;
 
     int rc = registers_get_wait(c->deps.registers, path, b, &d->version);
-    if (rc < 0)
-        return vanished(rc);
-    rc = config_register_decode(bytes_of(b), &entries, &n);
-    if (rc == 0)
+    if (rc == -ENOENT && !c->deps.alone) /* somebody took it away */
+        rc = config_remake(c, path, &d->version);
+    else if (rc == 0 && (rc = config_register_decode(bytes_of(b), &entries, &n)) == 0)
         overlay(d, entries, n);
     if (rc == 0)
         d->extra = config_register_extra(bytes_of(b), is_broker_key);
     config_entries_free(entries, n);
-    return rc;
+    if (rc == -EBADMSG && !c->deps.alone) {
+        if (d->version != c->brokers.malformed) /* said once */
+            log_error("register %s is malformed: %.200s; the settings of the configuration file count until klog config set broker "
+                  "writes it anew",
+                  path, bytebuf_cstr(b));
+        c->brokers.malformed = d->version;
+        return 0;
+    }
+    return vanished(rc);
 }
 
 void brokers_load(struct cluster *c, struct brokers_load *ret)

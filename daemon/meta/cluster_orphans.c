@@ -48,6 +48,12 @@ static const struct topic_load *registered(const struct cluster_starter *st, con
     return f->partition < l->n_partitions ? l : NULL;
 }
 
+/* Nobody knows what belongs to it. */
+static bool is_broken(const struct cluster_starter *st, const char *topic)
+{
+    return st->n_broken > 0 && bsearch(topic, st->broken, (size_t)st->n_broken, sizeof(char *), compare_names) != NULL;
+}
+
 static bool has_replica(const struct cluster_partition *p, int32_t broker)
 {
     for (int32_t i = 0; i < p->n_replicas; i++)
@@ -123,6 +129,8 @@ static void judge(const struct cluster_starter *st, struct datadir *dd, const st
         set_aside(dd, f, "has its replicas on other brokers by now"); /* given to them while this one was away */
         return;
     }
+    if (is_broken(st, f->topic))
+        return;
     if (l != NULL && (f->dir.id_rc < 0 || uuid_eq(&f->dir.topic_id, &l->shape.id)))
         return;
     if (f->dir.id_rc == 0 && was_deleted(deleted, &f->dir.topic_id))

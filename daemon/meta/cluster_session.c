@@ -97,15 +97,25 @@ static bool is_current(struct cluster *c, enum enlist_state state)
 static void written(void *arg, int rc)
 {
     struct cluster *c = arg;
-    int64_t epoch = c->enlist.ops.ops[1].new_version;
+    int64_t epoch = c->enlist.ops.ops[c->enlist.ops.n - 1].new_version;
 
     ops_done(&c->enlist.ops);
     if (!is_current(c, ENLIST_WRITING))
         return;
+    c->enlist.attempted = rc == 0 || rc == -EREMOTEIO;
+    c->enlist.displaces = rc == -EEXIST && c->enlist.is_mine;
     if (rc == 0)
         enter(c, epoch);
     else /* in use: perhaps by the session before, which ends by itself */
         try_later(c, rc);
+}
+
+/* Nobody else has registered since this process did, so that what is there is its own, of the session before or broken by
+ * somebody: it gives way. */
+static void displace(struct cluster *c)
+{
+    if (c->enlist.displaces)
+        ops_add(&c->enlist.ops, REGISTER_DELETE, xasprintf("/brokers/ids/%d", c->deps.id), NULL, REGISTER_ANY_VERSION);
 }
 
 static void write_both(struct cluster *c, int64_t version, int64_t base)
@@ -122,6 +132,7 @@ static void write_both(struct cluster *c, int64_t version, int64_t base)
     e->attempted = true;
     enlist_move(c, ENLIST_WRITING);
     cluster_note_idle(c, +1);
+    displace(c);
     ops_add(&e->ops, REGISTER_CREATE_EPHEMERAL, xasprintf("/brokers/ids/%d", me.id), broker_register_encode(&me), 0);
     ops_add(&e->ops, REGISTER_SET, xasprintf("/klog/broker_epoch/%d", me.id), epoch_register_encode(&epoch),
             version);
@@ -131,9 +142,10 @@ static void write_both(struct cluster *c, int64_t version, int64_t base)
 /* Another process has registered under this number while this one was away. */
 static void replaced(struct cluster *c)
 {
-    log_error("another broker has registered as %d: this one takes part no more; stop it, or give it another broker.id",
+    log_error("another broker has registered as %d: this one stops; give one of them another broker.id and empty directories",
               c->deps.id);
     enlist_end(c, -EEXIST);
+    c->deps.replaced(c->deps.arg);
 }
 
 static void epoch_read(void *arg, int rc, struct slice value, int64_t version)
@@ -145,9 +157,13 @@ static void epoch_read(void *arg, int rc, struct slice value, int64_t version)
         return;
     if (rc == 0)
         rc = epoch_register_decode(value, &r);
-    if (rc == -EBADMSG)
-        log_error("register /klog/broker_epoch/%d is malformed: %.*s", c->deps.id, (int)MIN(value.n, 200U), value.p);
+    if (rc == -EBADMSG && !c->enlist.malformed) /* said once, however often it is tried */
+        log_error("register /klog/broker_epoch/%d is malformed: %.*s; this broker takes part when somebody has put it right: "
+                  "{\"base\":EPOCH} with the register's own version + 1 takes it for one that cannot prove anything",
+                  c->deps.id, (int)MIN(value.n, 200U), value.p);
+    c->enlist.malformed = rc == -EBADMSG;
     bool mine = rc == 0 && strcmp(r.mark, c->enlist.mark) == 0;
+    c->enlist.is_mine = mine;
     if (rc < 0)
         try_later(c, rc);
     else if (mine && c->enlist.attempted && version > c->broker_epoch)
@@ -184,6 +200,22 @@ static void begin(struct cluster *c)
 {
     enlist_move(c, ENLIST_READING);
     read_epoch(c);
+}
+
+int64_t cluster_registered(const struct cluster *c)
+{
+    return c->enlist.state == ENLIST_IN ? c->broker_epoch : -1;
+}
+
+void cluster_registration_is_gone(struct cluster *c, int64_t epoch)
+{
+    if (c->stopping || epoch < 0 || cluster_registered(c) != epoch)
+        return;
+    log_warn("/brokers/ids/%d is gone, or /klog/broker_epoch/%d is not what this broker wrote, though its session lives: registering anew",
+             c->deps.id, c->deps.id);
+    enlist_move(c, ENLIST_OUT);
+    c->enlist.attempted = false; /* others have to see a registration, not only another epoch */
+    begin(c);
 }
 
 /* ---- sessions ---- */

@@ -492,9 +492,12 @@ static void load_done(struct job *j)
     bool same = l->found && s->hosted && uuid_eq(&l->shape.id, &s->hosted_id);
 
     s->unfinished = l->rc == 0 && l->unfinished;
+    s->at_start = s->broken; /* its replica may have said that it has what is not here any more */
+    if (l->rc == 0)
+        s->broken = false;
     if (l->rc < 0) {
         if (l->rc != -EAGAIN && l->rc != -EREMOTEIO) /* which another call of the watch follows */
-            log_error("topic %s: cannot read its registers: %s", s->name, strerror(-l->rc));
+            log_error("topic %s: cannot read its registers: %s", s->name, topic_load_why(l));
         s->open_rc = l->rc;
     } else if (s->hosted && (!same || l->n_partitions < s->n_hosted)) {
         remove_begin(s, same ? l->n_partitions : 0);
@@ -564,6 +567,6 @@ void slot_step(struct topic_slot *s)
         else
             change_begin(s, ch);
     }
-    if (s->state == SLOT_IDLE && !s->hosted && !s->unfinished)
+    if (s->state == SLOT_IDLE && !s->hosted && !s->unfinished && !s->broken)
         slot_free(s);
 }

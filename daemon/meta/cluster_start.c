@@ -48,6 +48,12 @@ static int ensure(struct cluster *c, const char *path, char *value)
     return ensure_in(c->deps.registers, path, value);
 }
 
+/* What meta.properties can hold. */
+static bool is_cluster_id(const char *text, size_t n)
+{
+    return n > 0 && n < 64 && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") == n;
+}
+
 /* Brokers that start together may all make one: the first stays. */
 int cluster_agree_on_id(struct registers *r, const struct world *w, bool may_make, char ret[64], char *err, size_t err_size)
 {
@@ -70,6 +76,11 @@ int cluster_agree_on_id(struct registers *r, const struct world *w, bool may_mak
         return 0;
     if (rc < 0)
         return fail(rc, "read /cluster/id", err, err_size);
+    if (ret[0] == '\0' && !is_cluster_id(bytebuf_cstr(&b), b.n)) {
+        snprintf(err, err_size, "registers: /cluster/id is malformed: %.64s; put back what the other brokers' meta.properties say",
+                 bytebuf_cstr(&b));
+        return -EBADMSG;
+    }
     if (ret[0] == '\0')
         snprintf(ret, 64, "%.63s", bytebuf_cstr(&b));
     return 0;
@@ -193,6 +204,7 @@ int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_si
     if (rc == -EEXIST || rc == -ESTALE) {
         snprintf(err, err_size, "a broker %d is there already: give this one another broker.id",
                  c->deps.id);
+        c->deps.replaced(c->deps.arg);
         return rc;
     }
     if (rc < 0)
@@ -305,8 +317,18 @@ static int compare_loads(const void *a, const void *b)
     return memcmp(&(*x)->shape.id, &(*y)->shape.id, sizeof(struct uuid));
 }
 
-/* A topic is its id: no two have the same. */
-static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
+/* Not served; its registers may be put right while klogd runs. What another broker, or a hand, wrote to registers that many
+ * share must keep nobody from serving the other topics. */
+static void give_up(struct cluster_starter *st, int i, const char *why)
+{
+    log_error("%s; topic %s is not served until its registers are right", why, st->names[i]);
+    st->broken = xreallocarray(st->broken, (size_t)st->n_broken + 1, sizeof(*st->broken));
+    st->broken[st->n_broken++] = xstrdup(st->names[i]);
+    topic_load_done(&st->loads[i]);
+}
+
+/* Some topic that has the id of another one, and that one; false: there is none. */
+static bool find_twins(const struct cluster_starter *st, int *ret_a, int *ret_b)
 {
     CLEANUP(freep) const struct topic_load **by_id = xcalloc((size_t)st->n + 1, sizeof *by_id);
 
@@ -316,9 +338,28 @@ static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
     for (int i = 1; i < st->n; i++) {
         if (!uuid_eq(&by_id[i - 1]->shape.id, &by_id[i]->shape.id))
             continue;
-        snprintf(err, err_size, "registers: the topics %s and %s have one topic id: put back a copy of them",
-                 st->names[by_id[i - 1] - st->loads], st->names[by_id[i] - st->loads]);
-        return -EBADMSG;
+        *ret_a = (int)(by_id[i - 1] - st->loads);
+        *ret_b = (int)(by_id[i] - st->loads);
+        return true;
+    }
+    return false;
+}
+
+static void drop_missing(struct cluster_starter *st);
+
+/* A topic is its id: no two have the same. Nobody knows which of two it is, so neither is served. */
+static int check_ids(struct cluster_starter *st, char *err, size_t err_size)
+{
+    int a, b;
+
+    while (find_twins(st, &a, &b)) {
+        snprintf(err, err_size, "registers: the topics %s and %s have one topic id: put back a copy of them", st->names[a],
+                 st->names[b]);
+        if (st->cluster->deps.alone)
+            return -EBADMSG;
+        give_up(st, a, err);
+        give_up(st, b, err);
+        drop_missing(st);
     }
     return 0;
 }
@@ -344,7 +385,7 @@ static int load_one(struct cluster *c, const char *name, struct topic_load *ret,
         return -EBADMSG;
     }
     if (ret->rc < 0)
-        snprintf(err, err_size, "registers: topic %s cannot be read: %s; see the line before", name, strerror(-ret->rc));
+        snprintf(err, err_size, "registers: topic %s cannot be read: %s", name, topic_load_why(ret));
     return ret->rc;
 }
 
@@ -365,6 +406,11 @@ static void drop_missing(struct cluster_starter *st)
     st->n = n;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static int load_all(struct cluster_starter *st, char *err, size_t err_size)
 {
     struct cluster *c = st->cluster;
@@ -373,12 +419,19 @@ static int load_all(struct cluster_starter *st, char *err, size_t err_size)
     if (rc < 0)
         return fail(rc, "list the topics", err, err_size);
     st->loads = xcalloc((size_t)st->n + 1, sizeof *st->loads);
-    for (int i = 0; i < st->n && rc == 0; i++)
+    for (int i = 0; i < st->n && rc == 0; i++) {
         rc = load_one(c, st->names[i], &st->loads[i], err, err_size);
+        if (rc != -EBADMSG || c->deps.alone)
+            continue;
+        give_up(st, i, err);
+        rc = 0;
+    }
     if (rc < 0)
         return rc;
     drop_missing(st);
-    return check_ids(st, err, err_size);
+    rc = check_ids(st, err, err_size);
+    qsort(st->broken, (size_t)st->n_broken, sizeof(*st->broken), compare_names);
+    return rc;
 }
 
 /* On the meta loop: all slots begin to open their logs at once. */
@@ -396,6 +449,8 @@ static void open_all(void *arg)
         s->image = cluster_image_get(c);
         slot_open_loaded(s);
     }
+    for (int i = 0; i < st->n_broken; i++)
+        slot_get(c, st->broken[i])->broken = true;
 }
 
 /* ---- logs that are newer than the registers ---- */
@@ -492,4 +547,5 @@ void cluster_starter_done(struct cluster_starter *st)
         topic_load_done(&st->loads[i]);
     free(st->loads);
     registers_names_free(st->names, st->n);
+    registers_names_free(st->broken, st->n_broken);
 }

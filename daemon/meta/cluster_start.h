@@ -10,6 +10,8 @@ struct cluster_starter {
     char **names;             /* topics, as in the register */
     struct topic_load *loads; /* same index; moved into the slots */
     int n;
+    char **broken; /* topics whose registers cannot be read: not served, and their logs are left alone; sorted */
+    int n_broken;
 };
 /* Base registers, identity, registration (replication.md 1.5), first image without topics. */
 int cluster_start_registers(struct cluster_starter *st, char *err, size_t err_size);

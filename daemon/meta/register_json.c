@@ -255,7 +255,8 @@ int topic_register_decode(struct slice v, struct topic_register *ret)
 
     if (text == NULL || !uuid_parse(text, &t.id) || uuid_is_zero(&t.id))
         return -EBADMSG;
-    if (u != NULL && (!get_i32(u, "from", 0, &t.unfinished_from) || !get_i32(u, "by", 0, &t.writer) ||
+    if (u != NULL && (!get_i32(u, "from", 0, &t.unfinished_from) || t.unfinished_from > CLUSTER_PARTITIONS_MAX ||
+                      !get_i32(u, "by", 0, &t.writer) ||
                       !get_i64(u, "be", 0, INT64_MAX, &t.writer_be)))
         return -EBADMSG;
     t.extra = take_extra(j, topic_fields, ARRAY_LEN(topic_fields), TOPIC_VERSION);
