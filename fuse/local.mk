@@ -19,6 +19,7 @@ if HAVE_FUSE
 
 # cluster: what brokers are asked of topics, groups and disks
 %C%_libklogfs_a_SOURCES += %D%/cluster/groups.c %D%/cluster/groups.h %D%/cluster/group_users.c
+%C%_libklogfs_a_SOURCES += %D%/cluster/each_broker.c %D%/cluster/each_broker.h
 %C%_libklogfs_a_SOURCES += %D%/cluster/statfs.c %D%/cluster/statfs.h
 %C%_libklogfs_a_SOURCES += %D%/cluster/topics.c %D%/cluster/topics.h %D%/cluster/limits.c
 

@@ -181,22 +181,43 @@ static void list_go_on(struct groups_list *l)
         list_end(l);
 }
 
-static void on_groups(struct client_call *call, int rc, enum kerr err, int16_t version, const void *response)
+/* Each broker knows the groups that it coordinates; one that moves just now may be told of by two. */
+static bool is_listed(const struct groups_list *l, const char *name)
 {
-    struct groups_list *l = call->user;
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void on_groups(struct each_broker *e, const char *host, const void *response)
+{
+    struct groups_list *l = container_of(e, struct groups_list, ask);
     const struct list_groups_response *r = response;
-    (void)version;
-    if (rc == 0 && r->error_code != KERR_NONE)
-        rc = -kerr_errno(err = (enum kerr)r->error_code);
-    l->rc = rc == 0 ? 0 : -group_errno(rc, err);
-    l->names = xcalloc(rc == 0 ? (size_t)r->n_groups + 1 : 1, sizeof *l->names);
-    for (int32_t i = 0; rc == 0 && i < r->n_groups; i++) {
+    size_t n_new = r->n_groups > 0 ? (size_t)r->n_groups : 0, n_before = l->n;
+    (void)host;
+
+    if (r->error_code != KERR_NONE) {
+        l->rc = group_errno(-kerr_errno((enum kerr)r->error_code), (enum kerr)r->error_code);
+        return;
+    }
+    l->names = xreallocarray(l->names, l->n + n_new + 1, sizeof *l->names);
+    for (size_t i = 0; i < n_new; i++) {
         char *name = xstrndup(r->groups[i].group_id.p, (size_t)MAX(r->groups[i].group_id.n, 0));
-        if (group_name_ok(name))
+        if (group_name_ok(name) && (n_before == 0 || !is_listed(l, name)))
             l->names[l->n++] = name;
         else
             free(name);
     }
+}
+
+static void on_all_groups(struct each_broker *e, int rc, enum kerr err)
+{
+    struct groups_list *l = container_of(e, struct groups_list, ask);
+
+    if (rc != 0)
+        l->rc = group_errno(rc, err);
+    l->rc = l->rc == 0 ? 0 : -l->rc;
     list_go_on(l);
 }
 
@@ -213,14 +234,12 @@ void groups_list(struct mount *m, struct groups_list *l)
     l->mount = m;
     l->names = NULL;
     l->n = l->asked = l->asking = 0;
+    l->rc = 0;
     wire_defaults(&wire_list_groups_request, &l->body);
-    l->call = (struct client_call){ .target = TARGET_ANY,
-                                    .request = &wire_list_groups_request,
-                                    .body = &l->body,
-                                    .max_version = -1,
-                                    .deadline_ms = mount_deadline_ms(m),
-                                    .judge = judge_groups,
-                                    .cb = on_groups,
-                                    .user = l };
-    client_call(m->client, &l->call);
+    l->ask = (struct each_broker){ .request = &wire_list_groups_request,
+                                   .body = &l->body,
+                                   .judge = judge_groups,
+                                   .answer = on_groups,
+                                   .end = on_all_groups };
+    each_broker_ask(m, &l->ask);
 }

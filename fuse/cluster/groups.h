@@ -10,6 +10,7 @@
 #define KLOG_FUSE_GROUPS_H
 
 #include "fuse/base/fuse_api.h"
+#include "fuse/cluster/each_broker.h"
 #include "fuse/cluster/topics.h"
 #include "lib/client/positions.h"
 
@@ -84,7 +85,7 @@ struct groups_list {
     size_t n;
     /* private */
     struct mount *mount;
-    struct client_call call;
+    struct each_broker ask;
     struct list_groups_request body;
     size_t asked, asking;
     int rc;

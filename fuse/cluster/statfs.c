@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * df shows the disks that hold the logs: the sum over the log directories of the broker that answers. The
+ * df shows the disks that hold the logs: the sum over the log directories of all brokers, each disk once. The
  * figures are kept for some seconds, and old ones are shown when no broker answers. Loop's thread.
  */
 #include "fuse/cluster/statfs.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #include "fuse/base/missed.h"
 #include "fuse/base/mount.h"
+#include "fuse/cluster/each_broker.h"
 #include "lib/base/mem.h"
 
 #define FIGURES_VALID_MS 5000
@@ -22,10 +24,19 @@ struct disk_figures {
     uint64_t total_bytes, free_bytes;
 };
 
+/* A disk as one of its directories shows it, and on which machine that is. */
+struct disk {
+    char *host;
+    int64_t total_bytes, usable_bytes;
+};
+
 struct statfs_op {
     struct request r;
-    struct client_call call;
+    struct each_broker ask;
     struct describe_log_dirs_request body;
+    struct disk *disks;
+    size_t n_disks, n_before; /* n_before: of other brokers */
+    bool answered;
 };
 
 struct disk_figures *disk_figures_new(void)
@@ -46,40 +57,62 @@ static void reply_figures(const struct disk_figures *d, fuse_req_t req)
     fuse_reply_statfs(req, &st);
 }
 
-/* Directories on one disk show the same figures; it is counted once. */
-static void figures_take(struct disk_figures *d, const struct describe_log_dirs_response *r, int64_t now_ms)
+/* Directories on one disk show the same figures, and brokers on one machine that ask one after the other nearly the same; it is
+ * counted once. */
+static bool is_counted(const struct statfs_op *op, const char *host, const struct describe_log_dirs_response_results *dir)
 {
-    uint64_t total = 0, left = 0;
-    for (int32_t i = 0; i < r->n_results; i++) {
-        const struct describe_log_dirs_response_results *dir = &r->results[i];
-        bool counted = dir->total_bytes <= 0 || dir->usable_bytes < 0;
-        for (int32_t j = 0; j < i && !counted; j++)
-            counted = r->results[j].total_bytes == dir->total_bytes &&
-                      r->results[j].usable_bytes == dir->usable_bytes;
-        if (!counted) {
-            total += (uint64_t)dir->total_bytes;
-            left += (uint64_t)dir->usable_bytes;
-        }
+    for (size_t i = 0; i < op->n_disks; i++) {
+        const struct disk *d = &op->disks[i];
+        if (d->total_bytes == dir->total_bytes && strcmp(d->host, host) == 0 &&
+            (d->usable_bytes == dir->usable_bytes || i < op->n_before))
+            return true;
     }
-    d->asked_ms = now_ms;
-    d->total_bytes = total;
-    d->free_bytes = left;
+    return false;
 }
 
-static void on_log_dirs(struct client_call *call, int rc, enum kerr err, int16_t version,
-                        const void *response)
+static void on_log_dirs(struct each_broker *e, const char *host, const void *response)
 {
-    struct statfs_op *op = call->user;
+    struct statfs_op *op = container_of(e, struct statfs_op, ask);
+    const struct describe_log_dirs_response *r = response;
+
+    op->answered = true;
+    op->n_before = op->n_disks;
+    for (int32_t i = 0; i < r->n_results; i++) {
+        const struct describe_log_dirs_response_results *dir = &r->results[i];
+        if (dir->total_bytes <= 0 || dir->usable_bytes < 0 || is_counted(op, host, dir))
+            continue;
+        op->disks = xreallocarray(op->disks, op->n_disks + 1, sizeof *op->disks);
+        op->disks[op->n_disks++] = (struct disk){ xstrdup(host), dir->total_bytes, dir->usable_bytes };
+    }
+}
+
+static void figures_take(struct disk_figures *f, const struct statfs_op *op, int64_t now_ms)
+{
+    f->asked_ms = now_ms;
+    f->total_bytes = f->free_bytes = 0;
+    for (size_t i = 0; i < op->n_disks; i++) {
+        f->total_bytes += (uint64_t)op->disks[i].total_bytes;
+        f->free_bytes += (uint64_t)op->disks[i].usable_bytes;
+    }
+}
+
+/* What those that answered say is more than nothing. */
+static void on_end(struct each_broker *e, int rc, enum kerr err)
+{
+    struct statfs_op *op = container_of(e, struct statfs_op, ask);
     struct mount *m = op->r.mount;
     (void)err;
-    (void)version;
-    if (rc == 0)
-        figures_take(m->disk, response, loop_now_ms(m->loop));
+
+    if (op->answered)
+        figures_take(m->disk, op, loop_now_ms(m->loop));
     fuse_req_t req = request_take(&op->r);
-    if (req != NULL && (rc == 0 || m->disk->asked_ms > 0))
+    if (req != NULL && (op->answered || m->disk->asked_ms > 0))
         reply_figures(m->disk, req);
     else if (req != NULL)
         fuse_reply_err(req, request_errno(rc));
+    for (size_t i = 0; i < op->n_disks; i++)
+        free(op->disks[i].host);
+    free(op->disks);
     free(op);
 }
 
@@ -93,13 +126,9 @@ void statfs_ask(struct mount *m, fuse_req_t req)
     struct statfs_op *op = xcalloc(1, sizeof *op);
     wire_defaults(&wire_describe_log_dirs_request, &op->body);
     op->body.n_topics = 0; /* no partitions, only the disks */
-    op->call = (struct client_call){ .target = TARGET_ANY,
-                                     .request = &wire_describe_log_dirs_request,
-                                     .body = &op->body,
-                                     .max_version = -1,
-                                     .deadline_ms = mount_deadline_ms(m),
-                                     .cb = on_log_dirs,
-                                     .user = op };
+    op->ask = (struct each_broker){
+        .request = &wire_describe_log_dirs_request, .body = &op->body, .answer = on_log_dirs, .end = on_end
+    };
     request_begin(&op->r, m, req);
-    client_call(m->client, &op->call);
+    each_broker_ask(m, &op->ask);
 }

@@ -507,6 +507,20 @@ size_t client_n_brokers(struct client *c)
     return n;
 }
 
+void client_each_broker(struct client *c, void (*f)(void *arg, int32_t id, const char *host), void *arg)
+{
+    struct broker *b;
+    TAILQ_FOREACH (b, &c->brokers, entry)
+        if (b->known)
+            f(arg, b->id, b->host);
+}
+
+bool client_has_broker(struct client *c, int32_t id)
+{
+    const struct broker *b = broker_find(c, id);
+    return b != NULL && b->known;
+}
+
 bool client_has_api(struct client *c, int16_t api_key)
 {
     return c->told_apis != NULL && broker_api(c->told_apis, api_key) != NULL;

@@ -124,6 +124,9 @@ int64_t client_missing_since_ms(const struct client *c);
 int64_t client_heard_ms(const struct client *c); /* when a broker answered last (the same scale); 0: none has yet */
 const char *client_cluster_id(struct client *c);
 size_t client_n_brokers(struct client *c);
+/* Those of the last metadata, client_n_brokers() of them; f must not call the client's functions but client_call(). */
+void client_each_broker(struct client *c, void (*f)(void *arg, int32_t id, const char *host), void *arg);
+bool client_has_broker(struct client *c, int32_t id); /* is it one of these? */
 bool client_has_api(struct client *c, int16_t api_key); /* of the last broker that told */
 
 #endif

@@ -50,6 +50,8 @@ for turn in 1 2; do
     wait_for 60 "broker $old is in sync again" in_sync
 done
 wait_for 60 "all is well" klog cluster status --dir "$C"
+for g in a b c d e f g h; do status 0 klog group reset $g -b $A -t orders --to-earliest --execute; done
+eq "the groups, whose coordinators are three" "a b c d e f g h" "$(ls "$M/orders/.groups" | xargs)"
 touch stop
 wait $writer
 cat "$P" >all || fail "cat"
