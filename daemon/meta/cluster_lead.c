@@ -124,9 +124,30 @@ static bool is_damaged(struct partition *pt)
 static bool ails(struct partition *pt)
 {
     lock_take(&pt->mu);
-    bool it_does = pt->replica.ails;
+    bool it_does = pt->replica.ails || pt->replica.full;
     lock_release(&pt->mu);
     return it_does;
+}
+
+static bool is_full(struct partition *pt)
+{
+    lock_take(&pt->mu);
+    bool full = pt->replica.full;
+    lock_release(&pt->mu);
+    return full;
+}
+
+/* What the change of its own replica was about, where that is for people to see to. */
+static void say_why(const struct seat *s, struct partition *pt)
+{
+    const struct partition_state *to = &s->change.to;
+
+    if (is_damaged(pt))
+        log_warn("%s: the replica here is damaged, and its register says so now: nobody counts on it", s->key);
+    else if (is_full(pt) && s->leads_anew && to->leader != s->cluster->deps.id && state_isr_index(to, s->cluster->deps.id) >= 0)
+        log_warn("%s: the log directory here is full: broker %d leads now", s->key, to->leader);
+    else if (is_full(pt) && s->leads_anew)
+        log_warn("%s: the log directory here is full: this replica is not in sync until there is room", s->key);
 }
 
 static void seat_written(void *arg, int rc)
@@ -137,8 +158,8 @@ static void seat_written(void *arg, int rc)
     int64_t version = s->ops.ops[s->ops.n - 1].new_version;
 
     s->writing = s->settles = false;
-    if (pt != NULL && rc == 0 && is_damaged(pt))
-        log_warn("%s: the replica here is damaged, and its register says so now: nobody counts on it", s->key);
+    if (pt != NULL && rc == 0)
+        say_why(s, pt);
     if (pt != NULL && rc == 0)
         partition_proposal_confirmed(pt, &s->change, version);
     else if (pt != NULL)

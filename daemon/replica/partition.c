@@ -232,6 +232,8 @@ static void append_write(struct partition *pt, struct slice batch, const struct 
     ret->err = a.err;
     ret->eno = a.eno;
     ret->text = a.err == KERR_KAFKA_STORAGE_ERROR && a.eno != 0 ? strerror(a.eno) : NULL;
+    if (a.err == KERR_NONE || a.eno == ENOSPC || a.eno == EDQUOT)
+        replica_set_full(&pt->replica, a.err != KERR_NONE);
     if (a.err != KERR_NONE)
         return;
 

@@ -171,6 +171,8 @@ static enum copy_result append_held(struct partition *pt, const struct partition
         rc = rc < 0 ? rc : -EAGAIN;
     }
     lock_take(&pt->mu);
+    if (batches.n > 0 && (rc == 0 || rc == -ENOSPC || rc == -EDQUOT))
+        replica_set_full(&pt->replica, rc < 0);
     if (!pt->deleted && replica_follows(&pt->replica)) { /* its disk may have failed meanwhile */
         note_appended(pt, &c);
         replica_learn_hw(&pt->replica, leader_hw);

@@ -525,16 +525,49 @@ static bool propose_confession(const struct replica *r, const struct replica_tic
     return state_change_leader(c, b);
 }
 
+void replica_set_full(struct replica *r, bool full)
+{
+    r->full = full;
+}
+
+static bool is_led(const struct replica *r, const struct replica_tick *t)
+{
+    const struct live_broker *b = live_find(t->live, t->n_live, r->state.leader);
+    return b != NULL && b->be == r->state.leader_be;
+}
+
+/* There is no room here. Who keeps the others waiting makes way; it is counted on for what it has, as before. */
+static bool propose_room(const struct replica *r, const struct replica_tick *t, struct state_change *c)
+{
+    if (!r->full)
+        return false;
+    if (r->role == REPLICA_LEADER) {
+        bool is_new = t->now_ms - r->since_ms < REPLICA_FULL_AGAIN_MS;
+        const struct live_broker *b = is_new ? NULL : state_successor(&c->to, t->live, t->n_live, r->me);
+        if (b == NULL)
+            return false;
+        state_change_check(c, b->id, b->be);
+        return state_change_leader(c, b);
+    }
+    int32_t at = state_isr_index(&c->to, r->me);
+    if (at < 0 || c->to.n_isr <= replica_isr_floor(r) || !is_led(r, t))
+        return false;
+    isr_drop(&c->to, at);
+    return state_change_next_epoch(c);
+}
+
 bool replica_tick(struct replica *r, const struct replica_tick *t, struct state_change *ret)
 {
     if (r->role == REPLICA_LEADER)
         note_time(r, t);
-    if (r->in_flight || (r->role != REPLICA_LEADER && r->role != REPLICA_DAMAGED))
+    if (r->in_flight || r->role == REPLICA_OFFLINE)
         return false;
     state_change_begin(ret, &r->state, r->me, r->be);
     if (r->role == REPLICA_DAMAGED)
         return propose_confession(r, t, ret);
-    return propose_stepping_down(r, t, ret) || propose_isr(r, t, ret);
+    if (r->role != REPLICA_LEADER)
+        return propose_room(r, t, ret);
+    return propose_stepping_down(r, t, ret) || propose_room(r, t, ret) || propose_isr(r, t, ret);
 }
 
 bool replica_proposal_sent(struct replica *r, const struct state_change *c)

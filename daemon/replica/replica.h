@@ -52,6 +52,7 @@ struct replica {
     bool unsettled;        /* an earlier one may yet be written: nobody knows its outcome (R3) */
     int32_t damaged_in;    /* the leader epoch in which it was damaged */
     bool ails;             /* records inside its log are damaged or missing: see replica_ail() */
+    bool full;             /* its disk has no room for more records: see replica_set_full() */
     int64_t leo;           /* log end offset */
     int64_t fleo;          /* flushed; equals leo under policy async */
     int64_t hw;            /* never moves back within an epoch */
@@ -112,6 +113,11 @@ void replica_damage(struct replica *r);
  * elected since nobody else may be, serves what is good, and each tick proposes to hand over to another that may lead. Until
  * replica_repaired(). */
 void replica_ail(struct replica *r);
+/* An append failed for want of room, or one went well. It has all that it acknowledged, and can take no more: the leader hands over
+ * to one that is in sync, as soon as there is one and not within REPLICA_FULL_AGAIN_MS of its epoch, so that full disks do not pass
+ * a partition round and round; a follower takes itself out of the in-sync set, as far as the floor allows. */
+enum { REPLICA_FULL_AGAIN_MS = 5000 };
+void replica_set_full(struct replica *r, bool full);
 /* Nobody counts on it, as far as its register was read: what is bad of its log may go. */
 bool replica_may_be_repaired(const struct replica *r);
 /* Its log is a beginning of the leader's again, perhaps an empty one, and durable. False, and it stays damaged: the register may

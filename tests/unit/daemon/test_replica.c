@@ -766,6 +766,60 @@ static void a_leader_that_ails_goes_on_until_another_may_lead(void **state)
     assert_false(r.ails);
 }
 
+/* There is room elsewhere: the leader hands over at once, and not again in the first seconds of an epoch. */
+static void a_leader_whose_disk_is_full_hands_over(void **state)
+{
+    (void)state;
+    static const struct live_broker alone[] = { { 1, 10, 1 } };
+    struct replica r = leader_of_three(3, 2, 10);
+    struct state_change c;
+    tick_all(&r, 0, &c);
+    replica_set_full(&r, true);
+    tick_all(&r, REPLICA_FULL_AGAIN_MS - 1, &c); /* whoever lags is left out */
+    assert_int_equal(c.to.leader_epoch, 5);
+    assert_true(tick_all(&r, REPLICA_FULL_AGAIN_MS, &c));
+    assert_int_equal(c.to.leader, 2);
+    assert_int_equal(c.to.leader_be, 20);
+    assert_int_equal(c.to.leader_epoch, 6);
+    assert_int_equal(c.to.n_isr, 3); /* what it has it has */
+    assert_int_equal(c.n_checks, 2);
+    assert_int_equal(c.check[1].id, 2);
+    tick(&r, REPLICA_FULL_AGAIN_MS, alone, 1, &c); /* nobody to hand over to */
+    assert_int_equal(c.to.leader_epoch, 5);
+    replica_set_full(&r, false);
+    tick_all(&r, REPLICA_FULL_AGAIN_MS, &c);
+    assert_int_equal(c.to.leader_epoch, 5);
+}
+
+static void a_follower_whose_disk_is_full_keeps_nobody_waiting(void **state)
+{
+    (void)state;
+    static const struct live_broker no_leader[] = { { 2, 20, 1 }, { 3, 30, 1 } };
+    struct replica r;
+    struct partition_state s = state_of(1, 5, 3, 3, 3);
+    struct state_change c;
+    replica_init(&r, 2, 20, 10, 10, 6);
+    replica_set_min_isr(&r, 2);
+    replica_set_state(&r, &s);
+    assert_false(tick_all(&r, 0, &c));
+    replica_set_full(&r, true);
+    assert_false(tick(&r, 0, no_leader, 2, &c)); /* it may have to lead */
+    assert_true(tick_all(&r, 0, &c));
+    assert_int_equal(c.to.n_isr, 2);
+    assert_int_equal(state_isr_index(&c.to, 2), -1);
+    assert_int_equal(c.to.leader, 1);
+    assert_int_equal(c.to.leader_epoch, 6);
+    assert_true(replica_proposal_sent(&r, &c));
+    replica_proposal_confirmed(&r, &c, 4);
+    assert_true(replica_follows(&r));
+    assert_false(tick_all(&r, 0, &c)); /* once */
+
+    replica_set_min_isr(&r, 3); /* R8: the floor keeps it in */
+    s = state_of(1, 7, 5, 3, 3);
+    replica_set_state(&r, &s);
+    assert_false(tick_all(&r, 0, &c));
+}
+
 static void a_follower_that_ails_is_damaged_and_so_is_one_that_comes_to_follow(void **state)
 {
     (void)state;
@@ -989,6 +1043,8 @@ int main(void)
         cmocka_unit_test(a_damaged_replica_out_of_sync_asks_for_a_new_epoch_too),
         cmocka_unit_test(a_damaged_leader_hands_over),
         cmocka_unit_test(a_leader_that_ails_goes_on_until_another_may_lead),
+        cmocka_unit_test(a_leader_whose_disk_is_full_hands_over),
+        cmocka_unit_test(a_follower_whose_disk_is_full_keeps_nobody_waiting),
         cmocka_unit_test(a_follower_that_ails_is_damaged_and_so_is_one_that_comes_to_follow),
         cmocka_unit_test(a_follower_that_asks_twice_for_the_same_is_noticed),
         cmocka_unit_test(every_short_history_keeps_the_rules),
