@@ -349,6 +349,34 @@ static void shape_of_known(const struct cluster_topic *known, struct topic_load 
     ret->n_partitions = known->n_partitions;
 }
 
+/* What was read of its partitions is this topic's: another one may have got its name meanwhile, and the watch's call for that is on
+ * its way. Read behind them. */
+static int check_same(struct cluster *c, const char *name, const struct cluster_topic *known, struct bytebuf *b,
+                      struct topic_load *l)
+{
+    CLEANUP(freep) char *path = xasprintf("/brokers/topics/%s", name);
+    struct topic_register t;
+    int64_t version;
+
+    if (c->deps.alone)
+        return 0;
+    int rc = registers_get_wait(c->deps.registers, path, b, &version);
+    if (rc < 0 && rc != -ENOENT)
+        return rc;
+    if (rc == 0 && topic_register_decode(bytes_of(b), &t) < 0)
+        return 0; /* malformed by now: as it was */
+    if (rc == 0 && uuid_eq(&t.id, &known->id)) {
+        free(t.extra);
+        return 0;
+    }
+    if (rc == 0)
+        free(t.extra);
+    l->same = false;
+    rc = check_note(c, known, b, l);
+    l->same = true;
+    return rc == -EBADMSG ? 0 : rc == 0 ? -EAGAIN : rc; /* without a note it is as it was, too */
+}
+
 void topic_load(struct cluster *c, const char *name, const struct cluster_image *img, const struct topic_wants *wants,
                 bool busy, struct topic_load *ret)
 {
@@ -371,6 +399,8 @@ void topic_load(struct cluster *c, const char *name, const struct cluster_image 
         int32_t n_known = ret->same ? known->n_partitions : 0;
         choose_partitions(wants, n_known, ret);
         ret->rc = partitions_load(c, name, n_known, ret);
+        if (ret->rc == 0 && ret->n_read > 0 && (wants->what & TOPIC_SHAPE) == 0 && known != NULL)
+            ret->rc = check_same(c, name, known, &b, ret);
     }
     if (ret->rc == 0 && ret->found && (!ret->same || (wants->what & TOPIC_CONFIG) != 0)) {
         ret->rc = config_load(c, name, defaults, &b, ret);

@@ -15,7 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from kwire import Conn, array, batch, i8, i16, i32, data, string  # noqa: E402
+from kwire import Conn, array, batch, data, i16, i32, string  # noqa: E402
 
 DIR = sys.argv[1]
 RETRIABLE = {5, 6, 19, 20, 72, 74, 75, 76}
