@@ -151,7 +151,7 @@ struct enlisting {
     enum enlist_state state; /* enlist_move() is the only writer */
     int rc;                  /* of the last attempt */
     char mark[UUID_TEXT_LEN + 1];
-    bool attempted;          /* written, perhaps, by the last attempt of this session */
+    bool attempted;          /* written, perhaps, by the last attempt since the session began */
     bool is_mine;            /* the epoch's register was last written by this process, when it was read */
     bool displaces;          /* what is in the place of its registration goes */
     bool suspended, expired, malformed; /* said so already */
