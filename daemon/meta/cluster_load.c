@@ -577,7 +577,7 @@ static int config_remake(struct cluster *c, const char *path, int64_t *ret_versi
 {
     struct register_ops_list l = { 0 };
 
-    ops_add(&l, REGISTER_CREATE, xstrdup(path), config_register_encode(NULL, 0), 0);
+    ops_add(&l, REGISTER_CREATE, xstrdup(path), config_register_encode(NULL, 0, NULL), 0);
     int rc = registers_multi_wait(c->deps.registers, l.ops, l.n);
     *ret_version = l.ops[0].new_version;
     ops_done(&l);
