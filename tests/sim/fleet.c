@@ -272,9 +272,9 @@ static void on_blow(struct sim_step *st)
         simhost_end(&leader->host, HOST_KILLED);
     if (ft->b == FLEET_KILL_OTHER && other != NULL)
         simhost_end(&other->host, HOST_KILLED);
-    if (ft->b == FLEET_BLIND_LEADER && leader != NULL)
+    if ((ft->b == FLEET_BLIND_LEADER || ft->b == FLEET_BLIND_AND_PART) && leader != NULL)
         simregisters_cut(f->registers, f->struck_leader, ft->c);
-    if (ft->b == FLEET_PART_LEADER && leader != NULL && other != NULL) {
+    if ((ft->b == FLEET_PART_LEADER || ft->b == FLEET_BLIND_AND_PART) && leader != NULL && other != NULL) {
         simnet_clog(f->nw, leader->index, other->index, ft->c * SIM_MS);
         simnet_clog(f->nw, other->index, leader->index, ft->c * SIM_MS);
     }

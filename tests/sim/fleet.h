@@ -66,6 +66,7 @@ enum fleet_blow {
     FLEET_KILL_OTHER,
     FLEET_BLIND_LEADER, /* it cannot reach the registers: what it has just written has an unknown outcome */
     FLEET_PART_LEADER,  /* from the other */
+    FLEET_BLIND_AND_PART, /* both */
     FLEET_BLOWS
 };
 

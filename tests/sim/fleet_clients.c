@@ -432,7 +432,6 @@ static void mark_produce_error(int16_t err)
 {
     MARK_IF(err == KERR_NOT_LEADER_OR_FOLLOWER, "fleet: a producer asked one who does not lead");
     MARK_IF(err == KERR_NOT_ENOUGH_REPLICAS, "fleet: not enough replicas");
-    MARK_IF(err == KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, "fleet: not enough replicas after the append");
     MARK_IF(err == KERR_REQUEST_TIMED_OUT, "fleet: a batch was not committed in time");
     marks_error(API_PRODUCE, err);
 }

@@ -75,6 +75,9 @@ check-sim: %D%/sim
 # Several brokers with replicated partitions: fleet.h.
 check-sim-cluster: %D%/sim
 	%D%/sim --cluster --seeds 1..20000 --jobs $$(nproc) --all-marks
+	for rule in R1 R2 R4 R5 R8 R9 R9-table R10 R11 R12; do \
+		%D%/sim --cluster --bug $$rule --seeds 1..2000 --jobs $$(nproc) --failures 1 --twice 0 >sim-bug.log || { cat sim-bug.log; exit 1; }; \
+		tail -n 1 sim-bug.log; done; rm -f sim-bug.log
 
 # One partition as the state machines of daemon/replica see it: core.h. `make check` runs some thousand seeds and sees that rules
 # that are switched off are found out (tests/sim/core.sh); `make check-sim-core` runs 200,000.

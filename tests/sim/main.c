@@ -45,7 +45,7 @@ static struct options {
     int jobs;
     bool trace, log, print_plan, shrink, hashes, log_only, copies, cluster, all_marks;
     int twice, failures; /* percent; after so many no more is begun */
-    const char *plan_file;
+    const char *plan_file, *bug; /* the rule that is switched off: to be found */
     struct plan plan;
 } opt = { .from = 1, .to = 1, .jobs = 1, .twice = 1, .failures = 10 };
 
@@ -310,7 +310,7 @@ static void parse(int argc, char **argv)
         else if (strcmp(a, "--cluster") == 0)
             opt.cluster = true;
         else if (strcmp(a, "--bug") == 0 && fleet_switch_off(value))
-            i++;
+            opt.bug = argv[++i];
         else if (strcmp(a, "--all-marks") == 0)
             opt.all_marks = true;
         else if (strcmp(a, "--seed") == 0 && sscanf(value, "%" SCNu64, &opt.from) == 1)
@@ -370,6 +370,10 @@ int main(int argc, char **argv)
     if (opt.shrink)
         return 0;
     print_figures(seconds() - began);
+    if (opt.bug != NULL) {
+        printf("without %s: %s\n", opt.bug, atomic_load(&shared->n_failed) > 0 ? "found" : "NOT FOUND");
+        return atomic_load(&shared->n_failed) == 0;
+    }
     int n_never = opt.from != opt.to ? marks_print(stdout, opt.log_only ? MARKS_LOG : opt.cluster ? MARKS_FLEET : MARKS_BROKER) : 0;
     if (opt.all_marks && n_never > 0)
         printf("%d of these were never come past\n", n_never);
