@@ -490,10 +490,10 @@ static void run_until(struct fleet *f, int64_t until_ns, bool (*reached)(struct 
             return;
 }
 
-/* Looked at ten times a second only: it reads registers. */
-static bool run_until_settled(struct fleet *f, int64_t until_ns)
+/* Until there is nothing to tell of. Looked at ten times a second only: it reads registers, or disks. */
+static bool run_until_none(struct fleet *f, const char *(*wrong)(struct fleet *f), int64_t until_ns)
 {
-    while (fleet_unsettled(f) != NULL) {
+    while (wrong(f) != NULL) {
         if (sim_now(f->sim) >= until_ns)
             return false;
         run_until(f, sim_now(f->sim) + 100 * SIM_MS, NULL);
@@ -523,7 +523,7 @@ static bool are_served(struct fleet *f)
 static void phase_healed(struct fleet *f)
 {
     heal(f);
-    if (!run_until_settled(f, sim_now(f->sim) + healed_ns(f))) {
+    if (!run_until_none(f, fleet_unsettled, sim_now(f->sim) + healed_ns(f))) {
         print_fibers(f);
         sim_fail(f->sim, "C12", "%lld s after all is healed %s", healed_ns(f) / SIM_S, fleet_unsettled(f));
     }
@@ -556,9 +556,11 @@ static void phase_end(struct fleet *f)
     run_until(f, sim_now(f->sim) + DRAIN_S * SIM_S, are_drained);
     if (!are_drained(f))
         sim_fail(f->sim, "C12", "batches have had no answer for %d s, and nothing is wrong", DRAIN_S);
-    /* what was appended last is copied, too */
-    run_until(f, sim_now(f->sim) + 2 * f->swarm.fetch_wait_ms * SIM_MS + 2 * SIM_S, NULL);
-    if (!run_until_settled(f, sim_now(f->sim) + healed_ns(f)))
+    if (!run_until_none(f, fleet_uncopied, sim_now(f->sim) + healed_ns(f))) {
+        print_fibers(f);
+        sim_fail(f->sim, "C12", "with nothing left to do %s", fleet_uncopied(f));
+    }
+    if (!run_until_none(f, fleet_unsettled, sim_now(f->sim) + healed_ns(f)))
         sim_fail(f->sim, "C12", "with nothing left to do %s", fleet_unsettled(f));
     f->phase = PLAY_OVER;
     for (int i = 0; i < f->swarm.n_brokers; i++)

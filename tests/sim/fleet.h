@@ -149,6 +149,8 @@ void fleet_rules_begin(struct fleet *f);
 void fleet_rules_acked(struct fleet *f, int broker, const struct truth_batch *b, int64_t base);
 /* NULL, or what is not as it should be in the end: a partition that could be led and is not, a replica that is not in sync. */
 const char *fleet_unsettled(struct fleet *f);
+/* The same of logs, once nobody writes any more. */
+const char *fleet_uncopied(struct fleet *f);
 void fleet_check_disks(struct fleet *f);
 
 #endif

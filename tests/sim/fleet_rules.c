@@ -418,6 +418,39 @@ const char *fleet_unsettled(struct fleet *f)
     return wrong;
 }
 
+/* With nothing left to write every member of the in-sync set comes to have the same. */
+static const char *uncopied_partition(struct fleet *f, const struct truth_topic *t, int partition)
+{
+    static char text[160];
+    struct fleet_state s;
+    int64_t end = -1;
+    if (!fleet_is_servable(f, t->name, partition) || !fleet_state_of(f, t->name, partition, &s))
+        return NULL;
+    for (int i = 0; i < s.n_isr; i++) {
+        if (!is_there(f, s.isr[i]) || !counts(f, &s, s.isr[i]))
+            continue;
+        int64_t other = log_end(f, s.isr[i], t->name, partition);
+        if (end >= 0 && other != end) {
+            snprintf(text, sizeof text, "the log of %s-%d ends at %" PRId64 " on the disk of broker %d, and at %" PRId64 " on another's",
+                     t->name, partition, other, s.isr[i], end);
+            return text;
+        }
+        end = other;
+    }
+    return NULL;
+}
+
+const char *fleet_uncopied(struct fleet *f)
+{
+    const char *wrong = NULL;
+    for (int i = 0; i < f->truth.n_topics; i++) {
+        const struct truth_topic *t = &f->truth.topics[i];
+        for (int p = 0; p < t->n_partitions && t->is_known && !t->internal && !t->delete_asked && wrong == NULL; p++)
+            wrong = uncopied_partition(f, t, p);
+    }
+    return wrong;
+}
+
 /* ---- what is on the disks ---- */
 struct reading {
     struct fleet *f;
@@ -502,7 +535,6 @@ static void check_partition(struct fleet *f, int topic, int partition)
         read_log(&r);
         if (first.id == 0) {
             first = r;
-            tell_truth(&first);
             continue;
         }
         if (first.all.n != r.all.n || (r.all.n > 0 && memcmp(first.all.p, r.all.p, r.all.n) != 0))
@@ -510,6 +542,8 @@ static void check_partition(struct fleet *f, int topic, int partition)
         MARK_IF(r.all.n > 0, "fleet: replicas were compared");
         bytebuf_done(&r.all);
     }
+    if (first.id != 0)
+        tell_truth(&first);
     bytebuf_done(&first.all);
 }
 
