@@ -119,3 +119,4 @@ clean-results:
 	rm -f tests/*/*.log
 clean-local: clean-results
 .PHONY: clean-results
+LONG_TESTS += tests/crash/521-a-rack-is-lost.t
