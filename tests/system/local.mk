@@ -171,9 +171,10 @@ SYSTEM_TESTS += \
     %D%/511-an-empty-disk-comes-first.t \
     %D%/512-nobody-leads.t \
     %D%/513-strangers-among-the-registrations.t \
-    %D%/530-damage-is-copied-anew.t \
+    %D%/534-damage-is-copied-anew.t \
     %D%/541-malformed-registers.t \
     %D%/542-registrations-and-starts.t \
+    %D%/535-a-disk-of-two-dies.t \
     %D%/514-who-is-no-follower.t \
     %D%/530-three-brokers-in-the-field.t \
     %D%/531-settings-of-a-cluster.t %D%/532-klog-reassign.t \

@@ -21,7 +21,8 @@
 
 #define ZOOKEEPER_JAR "/usr/share/java/zookeeper.jar"
 
-/* The thread sanitizer sees only half of what a library does that was built without it. */
+/* The thread sanitizer sees only half of what a library does that was built without it: what it meets there it passes over, and
+ * sees our side. That takes long, and is left to LONG=1. */
 #if defined(__SANITIZE_THREAD__)
 #define WITH_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -30,10 +31,19 @@
 #endif
 #endif
 
+#ifdef WITH_THREAD_SANITIZER
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "ignore_noninstrumented_modules=1";
+}
+#endif
+
 const char *zookeeper_missing(void)
 {
 #ifdef WITH_THREAD_SANITIZER
-    return "a libzookeeper_mt that was built with the thread sanitizer";
+    if (getenv("LONG") == NULL)
+        return "LONG=1 under the thread sanitizer";
 #endif
 #ifndef HAVE_ZOOKEEPER
     return "libzookeeper-mt-dev at build time";
