@@ -52,6 +52,7 @@ static void ask_create(struct admin *ad)
         configs[n++] = (struct create_topics_request_configs){ kstr_of("min.cleanable.dirty.ratio"), kstr_of("0.1") };
     } else if (ad->retains) {
         configs[n++] = (struct create_topics_request_configs){ kstr_of("retention.bytes"), kstr_of("20000") };
+        configs[n++] = (struct create_topics_request_configs){ kstr_of("segment.ms"), kstr_of("700") }; /* retention rolls them */
     }
     struct create_topics_request_topics topic = { .name = kstr_of(ad->name),
                                                   .num_partitions = (int32_t)rnd_range(&c->rnd, 1, 3),
