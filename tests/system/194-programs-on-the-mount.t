@@ -2,7 +2,7 @@
 # timeout: 180
 # docs/FAQ.md's table of programs, as far as they are on every Debian: what works, what is refused, and that a refusal changes nothing.
 scene
-export F X
+export F X M
 n=0
 # a new topic with the lines 1 to 5 and then: status of the command, what it prints last, what the partition has behind the five
 row() {
