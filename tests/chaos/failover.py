@@ -7,8 +7,10 @@ failover.py DIR many PARTITIONS    kill -9 of one broker: until all partitions a
 DIR is a cluster of `klog cluster start` that runs; klog is on PATH. Times are milliseconds of the monotonic clock, those after a kill less
 the session time-out, which nobody can be faster than. Prints figures; judges nothing."""
 import glob
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -34,6 +36,17 @@ BROKERS = ",".join(ADDRESS.values())
 
 def klog(*words):
     subprocess.run(["klog", *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def make_topic(name, partitions):
+    """It may be there from the last time."""
+    subprocess.run(["klog", "topic", "create", name, "-b", BROKERS, "-p", str(partitions), "--replication-factor", str(min(3, len(IDS))),
+                    "--timeout", "120"], stderr=subprocess.DEVNULL)
+
+
+def pid_of(broker):
+    rows = subprocess.run(["klog", "cluster", "status", "--dir", DIR, "--json"], stdout=subprocess.PIPE, text=True).stdout
+    return next(r["pid"] for r in map(json.loads, rows.splitlines()) if r.get("broker") == broker)
 
 
 def now_ms():
@@ -77,7 +90,13 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self.topic, self.acked, self.told, self.leader, self.ended = topic, [], [], -1, False
         self.record = batch([b"x"])
-        self.conns = {}
+        self.conns, self.by = {}, []
+
+    def first_by_another(self, broker):
+        return next((t for t, by in zip(self.acked, self.by) if by != broker), None)
+
+    def begin_anew(self):
+        self.acked, self.by = [], []
 
     def conn(self, n):
         if n not in self.conns:
@@ -112,6 +131,7 @@ class Writer(threading.Thread):
                 err = -2
             if err == 0:
                 self.acked.append(now_ms())
+                self.by.append(self.leader)
             else:
                 self.told.append(err)
                 self.leader = -1
@@ -125,7 +145,7 @@ def figures(what, values):
 
 
 def rounds(how, n):
-    klog("topic", "create", "failover", "-b", BROKERS, "-p", "1", "--replication-factor", str(min(3, len(IDS))), "--timeout", "60")
+    make_topic("failover", 1)
     until("in sync", lambda: in_sync("failover"))
     w = Writer("failover")
     w.start()
@@ -137,22 +157,19 @@ def rounds(how, n):
         if how == "kill":
             at = now_ms()
             klog("cluster", "kill", "--dir", DIR, str(victim))
-            until("the next one", lambda: w.acked[-1] > at and w.leader != victim)
-            gaps.append(next(t for t in w.acked if t > at and t > at + 100) - at - SESSION_MS)
+            until("the next one", lambda: w.first_by_another(victim) is not None)
+            gaps.append(w.first_by_another(victim) - at - SESSION_MS)
         else:
+            until("some more", lambda: len(w.acked) > 20)
             before = len(w.acked)
-            pid = int(open("%s/broker-%d/pid" % (DIR, victim)).read()) if os.path.exists("%s/broker-%d/pid" % (DIR, victim)) else 0
-            if pid:
-                os.kill(pid, 15)
-            else:
-                subprocess.run(["pkill", "-TERM", "-f", "broker-%d/klogd.properties" % victim], check=True)
+            os.kill(pid_of(victim), signal.SIGTERM)
             until("another leads", lambda: w.leader not in (victim, -1) and len(w.acked) > before + 200)
             seen = w.acked[before - 1:]
             gaps.append(max(b - a for a, b in zip(seen, seen[1:])))
             told += len(w.told)
-        w.acked.clear()
         klog("cluster", "start-broker", "--dir", DIR, str(victim))
         until("in sync", lambda: in_sync("failover"))
+        w.begin_anew()
     w.ended = True
     figures("kill -9 to the next acknowledgement, less the session" if how == "kill" else "longest wait in a planned hand-over", gaps)
     if how == "stop":
@@ -160,7 +177,7 @@ def rounds(how, n):
 
 
 def many(n):
-    subprocess.run(["klog", "topic", "create", "many", "-b", BROKERS, "-p", str(n), "--replication-factor", str(min(3, len(IDS))), "--timeout", "120"], stderr=subprocess.DEVNULL)
+    make_topic("many", n)
     until("in sync", lambda: in_sync("many"), 300)
     led = leaders(Conn(ADDRESS[IDS[0]]), "many")
     victim = max(IDS, key=led.count)
