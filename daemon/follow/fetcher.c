@@ -11,6 +11,7 @@
 
 #include "daemon/config/broker_config.h"
 #include "daemon/follow/follow_int.h"
+#include "daemon/replica/throttle.h"
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -96,6 +97,16 @@ static void lane_on_answer(struct client_call *call, int rc, enum kerr err, int1
 }
 
 /* ---- the request ---- */
+/* What keeps to a rate asks for no more than may come; a batch that is larger comes whole. */
+static int32_t bytes_to_ask(const struct fetcher *fe, const struct part *p)
+{
+    int64_t most = config_of(fe)->replica_fetch_max_bytes;
+
+    if (p->at.throttled)
+        most = MIN(most, throttle_room(fe->shard->follow->deps.throttle, loop_now_ms(fe->shard->loop)));
+    return (int32_t)most;
+}
+
 /* Neighbours of one topic are named together; the order is that in which they became ready, so that none is always last. */
 static void name_part(struct lane *la, struct fetch_request_partitions *q, const struct part *p)
 {
@@ -113,7 +124,7 @@ static void name_part(struct lane *la, struct fetch_request_partitions *q, const
         .fetch_offset = p->anew >= 0 ? p->anew : p->at.leo,
         .last_fetched_epoch = p->anew >= 0 ? -1 : p->at.last_epoch,
         .log_start_offset = p->at.start_offset,
-        .partition_max_bytes = config_of(la->fetcher)->replica_fetch_max_bytes,
+        .partition_max_bytes = bytes_to_ask(la->fetcher, p),
     };
 }
 
