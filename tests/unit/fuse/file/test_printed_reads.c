@@ -235,7 +235,7 @@ static void judge_sequential(struct reader *r, const char *p, size_t n)
 {
     const char *nl;
     assert_true(r->at + (int64_t)n < FILE_MAX);
-    memcpy(r->seen + r->at, p, n);
+    memcpy(r->seen + r->at, n > 0 ? p : "", n);
     r->at += (int64_t)n;
     while ((nl = memchr(r->seen + r->line_at, '\n', (size_t)(r->at - r->line_at))) != NULL) {
         size_t len = (size_t)(nl + 1 - (r->seen + r->line_at));
@@ -278,7 +278,7 @@ static void answered(fuse_req_t req, const char *p, size_t n, int err)
     assert_true(n <= r->size);
     if (err == 0 && r->sequential)
         judge_sequential(r, p, n);
-    else if (err == 0)
+    else if (err == 0 && n > 0)
         judge_elsewhere(r, p, n);
 }
 
