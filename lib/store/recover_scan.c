@@ -330,10 +330,14 @@ static void keep_missing_end(const struct recovery *r)
 {
     struct plog *l = r->l;
     struct segment *s = plog_active(l);
-    bool all = r->flush_known && r->mark.segment == s->base && r->mark.offset == r->flushed && r->mark.position == s->sum.size && s->sum.size > 0 &&
-               r->mark.all_heads != HEADS_UNKNOWN && r->mark.all_heads == s->sum.all_heads;
+    const struct segment_sum *sum = &r->ckpt.flushed.sum;
+    bool sound = r->flush_known && s->sum.size > 0 && s->sum.all_heads != HEADS_UNKNOWN;
+    bool by_mark = r->mark.segment == s->base && r->mark.offset == r->flushed && r->mark.position == s->sum.size &&
+                   r->mark.all_heads == s->sum.all_heads;
+    bool by_checkpoint = r->have_ckpt && r->ckpt.flushed.segment == s->base && sum->end_offset == r->flushed &&
+                         sum->size == s->sum.size && sum->all_heads == s->sum.all_heads;
 
-    if (all && r->flushed > s->sum.end_offset)
+    if (sound && (by_mark || by_checkpoint) && r->flushed > s->sum.end_offset)
         l->end_offset = l->gap_end = s->sum.end_offset = r->flushed;
 }
 

@@ -506,6 +506,31 @@ static void a_cut_between_batches_survives_a_power_cut(void **state)
     }
 }
 
+/* The checkpoint vouches for such an end as well, when a cut has lowered the mark and gone no further. */
+static void a_cut_that_failed_leaves_the_end_between_batches(void **state)
+{
+    struct fixture *f = *state;
+    struct simdisk_fault second_sync = { .ops = 1u << SIMDISK_SYNC, .at = 1, .n = 1, .eno = EIO };
+    struct simdisk *d = disk_new(f, 1);
+
+    must_open(f);
+    copy_at(f, 0);
+    copy_at(f, 40);
+    copy_at(f, 90);
+    assert_int_equal(plog_truncate(f->l, 70), 0);
+    assert_int_equal(flush(f), 0);
+    assert_int_equal(plog_checkpoint(f->l, 42, true), 0);
+    simdisk_plan(d, &second_sync, 1);
+    assert_int_equal(plog_truncate(f->l, 60), -EIO);
+    simdisk_plan(d, NULL, 0);
+    drop(f);
+    must_open(f);
+    assert_string_equal(f->rec.note, "");
+    assert_int_equal(ends_of(f).end_offset, 70);
+    drop(f);
+    disk_free(f, d);
+}
+
 /* For want of a descriptor at any of its steps a restart is half done: nothing is appended until it is done, or taken back. */
 static void a_restart_that_met_an_error_goes_on_or_is_taken_back(void **state)
 {
@@ -817,6 +842,7 @@ int main(void)
         T(more_offsets_than_a_segment_spans_are_not_skipped),
         T(a_gap_at_the_end_survives_a_power_cut_once_it_is_flushed),
         T(a_cut_between_batches_survives_a_power_cut),
+        T(a_cut_that_failed_leaves_the_end_between_batches),
         T(a_restart_that_met_an_error_goes_on_or_is_taken_back),
         T(restarts_above_its_end),
         T(stopped_anywhere_it_goes_on_where_it_was),
