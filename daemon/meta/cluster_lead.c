@@ -488,7 +488,8 @@ static void settle(struct cluster *c, const struct cluster_topic *t, int32_t id,
     struct partition_register r;
     struct state_change change;
     struct partition_state to;
-    const struct live_broker *b = NULL;
+    /* The list of who lives may still have this broker's last life. */
+    const struct live_broker me = { .id = c->deps.id, .be = c->broker_epoch }, *b = NULL;
 
     cluster_partition_register(p, &r);
     to = r.st;
@@ -500,7 +501,7 @@ static void settle(struct cluster *c, const struct cluster_topic *t, int32_t id,
         if (state_may_lead(&r.st, lead_live(c, t), c->lead.n_live, to.replicas[i]))
             b = live_find(lead_live(c, t), c->lead.n_live, to.replicas[i]);
     if (stays)
-        b = live_find(lead_live(c, t), c->lead.n_live, c->deps.id);
+        b = &me;
     if (b == NULL)
         return;
     state_change_begin(&change, stays ? &to : &r.st, c->deps.id, c->broker_epoch);
