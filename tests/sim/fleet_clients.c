@@ -57,9 +57,12 @@ static void later(struct fleet_client *c)
     c->not_before_ns = now_of(c) + rnd_range(&c->rnd, 1, RETRY_MS * SIM_MS);
 }
 
+/* Not one that has been silent for good: it would cost all of the time that is left. */
 static int any_broker(struct fleet_client *c)
 {
-    return (int)rnd_below(&c->rnd, (uint64_t)c->fleet->swarm.n_brokers);
+    const struct fleet *f = c->fleet;
+    int i = (int)rnd_below(&c->rnd, (uint64_t)f->swarm.n_brokers);
+    return f->phase != PLAY_FAULTS && i == f->swarm.gone ? (i + 1) % f->swarm.n_brokers : i;
 }
 
 static const struct truth_topic *topic_of(const struct fleet_client *c)

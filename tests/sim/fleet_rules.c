@@ -482,7 +482,7 @@ static void read_log(struct reading *r)
     const struct truth_topic *t = &r->f->truth.topics[r->topic];
     char dir[128];
     int64_t at = 0;
-    const char *wrong = "it is not there";
+    const char *wrong = NULL; /* where nothing was written there need be no log yet */
     if (diskread_find(d, 1, t->name, r->partition, false, dir, sizeof dir))
         wrong = diskread_log(d, dir, false, false, 0, take_batch, r, &at);
     if (wrong != NULL)
