@@ -227,7 +227,7 @@ enum kerr change_prepare_elect(struct cluster *c, struct change *ch)
     if (err != KERR_NONE)
         return err;
     r.st.leader = b->id;
-    r.st.leader_be = b->be;
+    r.st.leader_be = b->id == c->deps.id ? c->broker_epoch : b->be; /* the list may have this broker's last life */
     add_check(ch, c->deps.id, c->broker_epoch);
     if (b->id != c->deps.id)
         add_check(ch, b->id, b->be);
