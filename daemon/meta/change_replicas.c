@@ -194,6 +194,12 @@ static enum kerr choose_preferred(struct cluster *c, struct change *ch, struct p
     return KERR_NONE;
 }
 
+/* The list of brokers may have this broker's last life. */
+static int64_t epoch_of(const struct cluster *c, const struct live_broker *b)
+{
+    return b->id == c->deps.id ? c->broker_epoch : b->be;
+}
+
 /* Where nobody can be elected: a replica that there is, with what it has. */
 static enum kerr choose_unclean(struct cluster *c, struct change *ch, struct partition_register *r,
                                 const struct live_broker *live, const struct live_broker **ret)
@@ -205,7 +211,7 @@ static enum kerr choose_unclean(struct cluster *c, struct change *ch, struct par
         return change_refuse(ch, KERR_ELIGIBLE_LEADERS_NOT_AVAILABLE, "no broker that has a replica is there");
     r->st.n_isr = 1;
     r->st.isr[0] = (*ret)->id;
-    r->st.isr_be[0] = (*ret)->be;
+    r->st.isr_be[0] = epoch_of(c, *ret);
     r->st.recovery = r->st.leader_epoch + 1;
     return KERR_NONE;
 }
@@ -227,7 +233,7 @@ enum kerr change_prepare_elect(struct cluster *c, struct change *ch)
     if (err != KERR_NONE)
         return err;
     r.st.leader = b->id;
-    r.st.leader_be = b->id == c->deps.id ? c->broker_epoch : b->be; /* the list may have this broker's last life */
+    r.st.leader_be = epoch_of(c, b);
     add_check(ch, c->deps.id, c->broker_epoch);
     if (b->id != c->deps.id)
         add_check(ch, b->id, b->be);
