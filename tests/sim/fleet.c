@@ -556,6 +556,7 @@ static void phase_end(struct fleet *f)
     run_until(f, sim_now(f->sim) + DRAIN_S * SIM_S, are_drained);
     if (!are_drained(f))
         sim_fail(f->sim, "C12", "batches have had no answer for %d s, and nothing is wrong", DRAIN_S);
+    run_until(f, sim_now(f->sim) + SIM_S, NULL); /* what was sent with acks=0 arrives */
     if (!run_until_none(f, fleet_uncopied, sim_now(f->sim) + healed_ns(f))) {
         print_fibers(f);
         sim_fail(f->sim, "C12", "with nothing left to do %s", fleet_uncopied(f));
