@@ -30,7 +30,7 @@ eq "what 2 leads to" "v0 v1 v2 v3" "$(kcat -b 127.0.0.1:9092 -C -t a -e -q | sor
 # the number 1 is in use
 klogd --override broker.id=1 --override listeners=PLAINTEXT://127.0.0.1:9099 --override log.dirs="$T/b9" \
     --override zookeeper.connect=127.0.0.1:2181/klog --override zookeeper.session.timeout.ms=400 >"$T/other.out" 2>&1
-eq "exit status of a second broker 1" 2 $?
+eq "exit status of a second broker 1" 5 $?
 has "the reason" 'a broker 1 is there already' "$(cat "$T/other.out")"
 
 # a broker that was alone does not bring its topics along
