@@ -14,7 +14,7 @@ struct world;
 
 /* cfg is immutable and outlives it. */
 struct scrubber *scrubber_new(const struct world *w, struct logdirs *dirs, struct partitions *ps, const struct broker_config *cfg);
-void scrubber_stop(struct scrubber *s); /* within a piece; joins the thread. NULL is fine. */
+void scrubber_stop(struct scrubber *s); /* within a piece, or the check of a segment; joins the thread. NULL is fine. */
 void scrubber_free(struct scrubber *s);
 
 #endif

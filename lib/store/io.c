@@ -123,21 +123,26 @@ static int64_t real_pread(const struct store_io *io, int fd, void *p, size_t n, 
     return done < 0 ? -errno : done;
 }
 
-/* A read that may not wait gets what is cached. Reading ahead would make the next piece look so. */
-static bool is_cached(int fd, off_t at)
+enum { PAGE_BYTES = 4096, OVERLAP_BYTES = 256 * 1024 };
+
+/* Is the last whole page of these bytes cached? The first ones may be left of the piece before. A read that may not wait gets
+ * what is there. Reading ahead would make the next piece look so, too. */
+static bool is_cached(int fd, off_t at, size_t n)
 {
     uint8_t byte;
     const struct iovec one = { &byte, 1 };
-    return preadv2(fd, &one, 1, at, RWF_NOWAIT) == 1;
+    off_t page = (at + (off_t)n) / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    return page >= at && preadv2(fd, &one, 1, page, RWF_NOWAIT) == 1;
 }
 
 static int64_t real_pread_once(const struct store_io *io, int fd, void *p, size_t n, off_t at)
 {
     posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-    bool cached = is_cached(fd, at);
+    bool cached = is_cached(fd, at, n);
     int64_t got = real_pread(io, fd, p, n, at);
+    off_t from = MAX(at / PAGE_BYTES * PAGE_BYTES - OVERLAP_BYTES, 0); /* what is cached as one with this stayed before */
     if (got > 0 && !cached)
-        posix_fadvise(fd, at, got, POSIX_FADV_DONTNEED);
+        posix_fadvise(fd, from, at - from + got, POSIX_FADV_DONTNEED);
     return got;
 }
 
