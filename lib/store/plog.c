@@ -444,8 +444,9 @@ void plog_take_in(struct plog *l, const struct batch_header *h, int64_t text_byt
         segfile_set_dirty(s->log, true);
     if (s->sum.size == 0)
         l->active_since_ms = now_ms;
-    if (h->base_offset > l->end_offset)
+    if (h->base_offset > l->end_offset || l->end_is_apart)
         l->gap_end = batch_last_offset(h) + 1;
+    l->end_is_apart = false;
     segment_add(s, h, text_bytes, l->cfg.index_interval_bytes);
     producers_add(&l->producers, h, now_ms);
     if (epochs_assign(&l->epochs, h->leader_epoch, h->base_offset) || l->epoch_is_new)

@@ -75,6 +75,7 @@ struct plog {
     struct epochs epochs;
     bool epochs_dirty;                  /* not yet in the file */
     bool epoch_is_new;                  /* the latest epoch has no batch yet, and need not be in the file */
+    bool end_is_apart;                  /* the log may end behind its last batch: the next one has missing offsets before it */
     int64_t gap_end;                    /* where the last batch ends that has missing offsets before it; -1 none */
     struct border borders[BORDERS];     /* a ring */
     uint32_t n_borders;                 /* ever added */

@@ -290,6 +290,7 @@ static void lower_in_memory(struct plog *l, const struct cut *c, struct recovery
     l->generation++;
     l->n_borders = l->n_read_ends = 0;
     l->end_offset = l->gap_end = c->sum.end_offset; /* there may be one before the batch that is the last now, or behind it */
+    l->end_is_apart = true;
     if (epochs_truncate_end(&l->epochs, c->sum.end_offset))
         l->epochs_dirty = true;
     producers_swap(&l->producers, &r->producers);

@@ -337,8 +337,10 @@ static void keep_missing_end(const struct recovery *r)
     bool by_checkpoint = r->have_ckpt && r->ckpt.flushed.segment == s->base && sum->end_offset == r->flushed &&
                          sum->size == s->sum.size && sum->all_heads == s->sum.all_heads;
 
-    if (sound && (by_mark || by_checkpoint) && r->flushed > s->sum.end_offset)
+    if (sound && (by_mark || by_checkpoint) && r->flushed > s->sum.end_offset) {
         l->end_offset = l->gap_end = s->sum.end_offset = r->flushed;
+        l->end_is_apart = true;
+    }
 }
 
 static void note_loss(struct recovery *r)

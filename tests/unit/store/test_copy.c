@@ -506,6 +506,30 @@ static void a_cut_between_batches_survives_a_power_cut(void **state)
     }
 }
 
+/* The batch that goes on at such an end has missing offsets before it, too. */
+static void a_batch_where_a_cut_was_survives_a_power_cut(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int how = SIMDISK_CUT_NONE; how < SIMDISK_CUTS; how++) {
+        struct simdisk *d = disk_new(f, (uint64_t)how);
+        must_open(f);
+        copy_at(f, 0);
+        copy_at(f, 40);
+        copy_at(f, 90);
+        assert_int_equal(plog_truncate(f->l, 70), 0);
+        copy_at(f, 70);
+        assert_int_equal(flush(f), 0);
+        drop(f);
+        simdisk_power_cut(d, (enum simdisk_cut)how);
+        must_open(f);
+        assert_string_equal(f->rec.note, "");
+        assert_int_equal(ends_of(f).end_offset, 72);
+        drop(f);
+        disk_free(f, d);
+    }
+}
+
 /* The checkpoint vouches for such an end as well, when a cut has lowered the mark and gone no further. */
 static void a_cut_that_failed_leaves_the_end_between_batches(void **state)
 {
@@ -842,6 +866,7 @@ int main(void)
         T(more_offsets_than_a_segment_spans_are_not_skipped),
         T(a_gap_at_the_end_survives_a_power_cut_once_it_is_flushed),
         T(a_cut_between_batches_survives_a_power_cut),
+        T(a_batch_where_a_cut_was_survives_a_power_cut),
         T(a_cut_that_failed_leaves_the_end_between_batches),
         T(a_restart_that_met_an_error_goes_on_or_is_taken_back),
         T(restarts_above_its_end),
