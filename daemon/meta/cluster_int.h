@@ -129,6 +129,8 @@ struct topic_slot {
     int jobs_left;
     bool changing; /* a change of this broker is under way */
     bool at_start;  /* cluster_start's round: what is opened may have been there before */
+    bool unread;    /* the registers could not be reached: a change that was written is judged once they are read again (the watch
+                       tells), and never taken back on a guess: others may have used what it made */
     int open_rc;    /* first error of partitions_add, or of partitions_remove */
     int32_t n_kept; /* REMOVING: partitions from here on go */
     struct job job;

@@ -499,6 +499,7 @@ static void load_done(struct job *j)
         if (l->rc != -EAGAIN && l->rc != -EREMOTEIO) /* which another call of the watch follows */
             log_error("topic %s: cannot read its registers: %s", s->name, topic_load_why(l));
         s->open_rc = l->rc;
+        s->unread = l->rc == -EREMOTEIO;
     } else if (s->hosted && (!same || l->n_partitions < s->n_hosted)) {
         remove_begin(s, same ? l->n_partitions : 0);
         return;
@@ -516,6 +517,7 @@ static void load_done(struct job *j)
 static void load_begin(struct topic_slot *s)
 {
     topic_wants_take(&s->dirty, ROUND_MAX, &s->wants);
+    s->unread = false;
     s->image = cluster_image_get(s->cluster);
     s->changing = !TAILQ_EMPTY(&s->changes) && change_is_begun(TAILQ_FIRST(&s->changes));
     slot_move(s, SLOT_LOADING);
@@ -560,13 +562,13 @@ void slot_step(struct topic_slot *s)
         }
         if (topic_wants_any(&s->dirty))
             load_begin(s);
-        else if (ch == NULL)
+        else if (ch == NULL || (s->unread && change_is_begun(ch)))
             break;
         else if (change_is_begun(ch))
             change_synced(s, ch, s->open_rc);
         else
             change_begin(s, ch);
     }
-    if (s->state == SLOT_IDLE && !s->hosted && !s->unfinished && !s->broken)
+    if (s->state == SLOT_IDLE && !s->hosted && !s->unfinished && !s->broken && TAILQ_EMPTY(&s->changes))
         slot_free(s);
 }
