@@ -494,7 +494,7 @@ static void read_some(struct logplay *p)
     const struct stored s = p->v[rnd_below(&p->rnd, (uint64_t)p->n)];
     struct plog_span span;
     struct sim_batch_head h;
-    if (s.base < p->start_asked)
+    if (s.base < p->start_asked || (p->cut_to >= 0 && s.next > p->cut_to))
         return;
     int rc = plog_read(p->l, s.base, end_of(p), 1, true, &span);
     if (rc < 0) {
@@ -544,7 +544,7 @@ static void do_something(struct logplay *p)
         next_epoch(p);
     else if (what < 88)
         read_some(p);
-    else if (what < 92)
+    else if (what < 92 && p->cut_to < 0) /* else they may be cut, and memory not yet */
         check_files(p);
     else if (what < 94)
         disk_changes(p);
@@ -584,7 +584,7 @@ static void upkeep_main(void *arg)
         plog_ends(p->l, &e);
         int64_t hw = MIN(p->promised, e.flushed_offset);
         int what = (int)rnd_below(&p->rnd, 8);
-        if (what == 0 && hw > p->start) {
+        if (what == 0 && hw > p->start && !p->truncates) { /* who leads deletes, who follows truncates */
             int64_t to = rnd_range(&p->rnd, p->start, hw);
             p->start_asked = MAX(p->start_asked, to);
             if (plog_delete_before(p->l, to) == 0) /* else a truncation is half done */
