@@ -58,6 +58,7 @@ check-system: $(PROGRAMS_UNDER_TEST)
 # For builds with sanitizers: without those that repeat one thing thousands of times, or measure.
 SLOW_WITH_SANITIZERS = %D%/system/541-malformed-registers.t %D%/system/120-crawlers-are-harmless.t %D%/system/187-figures-while-records-are-deleted.t \
     %D%/system/308-absurd-counts.t %D%/system/317-tiny-segments.t %D%/system/361-memory-of-many-clients.t \
+    %D%/system/530-three-brokers-in-the-field.t %D%/system/531-settings-of-a-cluster.t \
     %D%/system/423-a-mount-on-three-brokers.t %D%/system/194-programs-on-the-mount.t
 # System tests come last, and the highest numbers first, which are of clusters and take longest: no long one is left to run alone at the end.
 check-sanitized: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
