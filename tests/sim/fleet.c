@@ -455,7 +455,6 @@ static void mark_line(const char *line)
     MARK_IF(strstr(line, "FENCED_LEADER_EPOCH") != NULL, "fleet: a fetch of an older epoch");
     MARK_IF(strstr(line, "UNKNOWN_LEADER_EPOCH") != NULL, "fleet: a fetch of an epoch that the leader does not know");
     MARK_IF(strstr(line, "STALE_BROKER_EPOCH") != NULL, "fleet: a fetch of an older incarnation");
-    MARK_IF(strstr(line, "contradicts what was read before") != NULL, "fleet: a state of a topic that was made anew meanwhile");
     MARK_IF(strstr(line, "loaded groups=") != NULL, "fleet: positions were loaded");
 }
 
