@@ -495,6 +495,7 @@ static void on_line(void *arg, enum log_level level, const char *line)
     sim_say(p->sim, "                         | %s", line);
     if (p->prints_lines)
         printf("%12.6f  %s\n", (double)sim_now(p->sim) / 1e9, line);
+    p->needs_start |= p->phase == PLAY_FAULTS && strstr(line, "the partition is not served") != NULL; /* until the next start */
     if (strstr(line, "invariant") != NULL)
         sim_fail(p->sim, "KCHECK", "%s", line);
     for (size_t i = 0; i < ARRAY_LEN(never) && !p->disk_lied; i++)
