@@ -213,6 +213,7 @@ static bool rot_registers(struct play *p, struct rnd *r)
     static const char *const names[] = { "registers.journal", "registers.snapshot", "meta.properties" };
     const char *name = names[rnd_below(r, ARRAY_LEN(names))];
     struct rot_kept *k = &p->registers_rot;
+    rot_taken_back(p); /* one at a time */
     snprintf(k->path, sizeof k->path, "/data%d/%s", (int)rnd_below(r, (uint64_t)p->swarm.n_dirs), name);
     int64_t size = simdisk_size(p->disk, k->path, false);
     size -= name == names[0] ? LAST_CHANGE_MAX : 0;
