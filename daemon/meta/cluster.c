@@ -264,11 +264,14 @@ static void stop_begin(void *arg)
 {
     struct stop_call *call = arg;
     struct cluster *c = call->cluster;
+    struct topic_slot *s, *next;
 
     c->idle = &call->idle;
     c->stopping = true;
     cluster_enlist_stop(c);
     lead_stop(c);
+    HASH_ITER (hh, c->slots, s, next) /* changes that wait for registers to be read again wait no longer */
+        slot_step(s);
     for (size_t i = 0; i < ARRAY_LEN(c->watches); i++)
         if (c->watches[i] != NULL)
             registers_unwatch(c->deps.registers, c->watches[i]);
