@@ -320,7 +320,6 @@ static void judge_deletion(struct fleet *f, const char *path)
         n_acked += f->truth.topics[topic].parts[i].n_acked;
     if (f->is_made[topic] || n_acked > 0)
         sim_fail(f->sim, "T1", "topic %s leaves the registers, and nobody has asked for its deletion", name);
-    MARK("fleet: a creation was taken back");
     f->truth.topics[topic].delete_asked = true;
     truth_topic_deleted(&f->truth, topic);
 }
