@@ -23,6 +23,7 @@
 #include "daemon/upkeep/cleaner.h"
 #include "daemon/upkeep/scrubber.h"
 #include "daemon/upkeep/upkeep.h"
+#include "daemon/watch/watch.h"
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -367,6 +368,7 @@ static void make_server(struct broker *b, char *err, size_t err_size)
         .n_loops = b->n_loops,
         .workers = b->workers,
         .apis = &apis_served,
+        .watched = b->watch != NULL,
         .services = &b->services,
     };
     b->server = server_new(&deps, err, err_size);
@@ -481,11 +483,37 @@ static void start_cleaner(void *arg)
     cluster_image_put(img);
 }
 
+static int start_watch(struct broker *b, char *err, size_t err_size)
+{
+    if (b->config.http_listener[0] == '\0')
+        return 0;
+    b->watch = watch_new(b->world, &b->config, err, err_size);
+    return b->watch == NULL ? -EINVAL : 0;
+}
+
+static void watch_all(struct broker *b)
+{
+    struct watch_sources src = {
+        .id = b->id,
+        .cluster_id = b->cluster_id,
+        .server = b->server,
+        .partitions = b->partitions,
+        .cluster = b->cluster,
+        .coordinator = b->coordinator,
+        .flusher = b->flusher,
+        .workers = b->workers,
+        .dirs = b->dirs,
+    };
+    watch_serve(b->watch, &src);
+}
+
 static int start_all(struct broker *b, char *err, size_t err_size)
 {
     throttle_init(&b->throttle_leader);
     throttle_init(&b->throttle_follower);
-    int rc = start_loops(b, err, err_size);
+    int rc = start_watch(b, err, err_size);
+    if (rc == 0)
+        rc = start_loops(b, err, err_size);
     if (rc < 0)
         return rc;
     b->workers = workers_new(b->world, b->config.num_io_threads, "klogd-io");
@@ -509,7 +537,10 @@ static int start_all(struct broker *b, char *err, size_t err_size)
     b->scrubber = scrubber_new(b->world, b->dirs, b->partitions, &b->config);
     fill_services(b);
     b->started = true;
-    return server_start(b->server, logdirs_segment_files(b->dirs), err, err_size);
+    rc = server_start(b->server, logdirs_segment_files(b->dirs), err, err_size);
+    if (rc == 0)
+        watch_all(b);
+    return rc;
 }
 
 int broker_start(struct broker *b, char *err, size_t err_size)
@@ -547,6 +578,7 @@ static bool close_storage(struct broker *b)
 
 bool broker_stop(struct broker *b)
 {
+    watch_stop(b->watch);
     cluster_drain(b->cluster, HAND_OVER_MS);
     coordinator_stop(b->coordinator);
     server_stop(b->server);
@@ -567,6 +599,7 @@ bool broker_stop(struct broker *b)
     close_registers(b); /* of a start that did not come to the directories */
     partitions_free(b->partitions);
     upkeep_free(b->upkeep);
+    watch_free(b->watch);
     server_free(b->server);
     free_endpoints(b);
     free_loops(b);

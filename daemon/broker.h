@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The owner of everything in klogd, which alone knows all of it, and the order in which it starts and stops:
- * config -> loops, workers -> addresses bound -> log directories (lock, identity, clean marker) -> flusher -> registers ->
+ * config -> http.listener -> loops, workers -> addresses bound -> log directories (lock, identity, clean marker) -> flusher -> registers ->
  * cluster (opens logs) -> groups -> upkeep -> connections accepted. Stopping: groups answer whom they keep
  * waiting, sessions are drained, then all that is left goes in reverse: flush, logs, marker.
  */
@@ -19,6 +19,7 @@
 
 struct registers;
 struct world;
+struct watch;
 
 /* What klogd's exit status says; see klogd(8). */
 enum broker_exit {
@@ -63,6 +64,7 @@ struct broker {
     struct scrubber *scrubber;       /* daemon/upkeep/scrubber.h: damage in logs */
     struct upkeep *upkeep;           /* daemon/upkeep/upkeep.h: retention, checkpoints, producer expiry */
     struct server *server;           /* daemon/server/server.h: listeners and sessions */
+    struct watch *watch;             /* daemon/watch/watch.h; NULL without http.listener */
     struct services services;        /* what handlers use of all this */
     bool started;                    /* it served */
 };

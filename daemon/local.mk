@@ -3,7 +3,7 @@
 noinst_LIBRARIES += %D%/libklogd.a
 %C%_libklogd_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_libklogd_a_SOURCES =
-LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_CLIENT) $(JANSSON_LIBS) $(ZOOKEEPER_LIBS)
+LIBS_KLOGD = %D%/libklogd.a lib/store/libstore.a $(LIBS_METRICS) $(LIBS_CLIENT) $(JANSSON_LIBS) $(ZOOKEEPER_LIBS)
 
 # configuration
 %C%_libklogd_a_SOURCES += %D%/config/broker_config.c %D%/config/broker_config.h
@@ -39,6 +39,7 @@ EXTRA_DIST += %D%/replica/README.md
 
 # server
 %C%_libklogd_a_SOURCES += %D%/server/server.c %D%/server/server.h %D%/server/server_int.h
+%C%_libklogd_a_SOURCES += %D%/server/figures.c
 %C%_libklogd_a_SOURCES += %D%/server/memory.c
 %C%_libklogd_a_SOURCES += %D%/server/session.c
 %C%_libklogd_a_SOURCES += %D%/server/request.c %D%/server/request.h
@@ -100,6 +101,17 @@ EXTRA_DIST += %D%/replica/README.md
 %C%_libklogd_a_SOURCES += %D%/api/offset_for_leader_epoch.c
 %C%_libklogd_a_SOURCES += %D%/api/produce.c
 %C%_libklogd_a_SOURCES += %D%/api/versions.c
+
+# watching it: the page is HTML in the tree and an array in klogd
+%C%_libklogd_a_SOURCES += %D%/watch/watch.c %D%/watch/watch.h %D%/watch/watch_int.h
+%C%_libklogd_a_SOURCES += %D%/watch/survey.c %D%/watch/survey.h
+%C%_libklogd_a_SOURCES += %D%/watch/metrics.c %D%/watch/metrics.def
+%C%_libklogd_a_SOURCES += %D%/watch/status.c
+nodist_%C%_libklogd_a_SOURCES = %D%/watch/status_html.c
+EXTRA_DIST += %D%/watch/embed.py %D%/watch/status.html
+CLEANFILES += %D%/watch/status_html.c
+%D%/watch/status_html.c: %D%/watch/embed.py %D%/watch/status.html
+	$(AM_V_GEN)$(MKDIR_P) %D%/watch && $(PYTHON) $(srcdir)/%D%/watch/embed.py status_html $(srcdir)/%D%/watch/status.html >$@.tmp && mv $@.tmp $@
 
 # the program
 %C%_libklogd_a_SOURCES += %D%/broker.c %D%/broker.h

@@ -22,6 +22,7 @@
 #include "daemon/broker.h"
 #include "daemon/import.h"
 #include "daemon/server/server.h"
+#include "daemon/watch/watch.h"
 #include "lib/base/fsutil.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -235,6 +236,8 @@ static void say_ready(const struct broker *b, int ready_fd, int64_t began_ms)
     struct bytebuf addresses = { 0 };
     server_addresses(b->server, &addresses);
     log_info("%s serves %s", PACKAGE_STRING, bytebuf_cstr(&addresses));
+    if (b->watch != NULL)
+        log_info("metrics and status at http://%s/", watch_address(b->watch));
     log_info("data in %s, cluster %s, broker %d, started in %lld ms", b->config.log_dirs, b->cluster_id,
              b->id, (long long)(world_mono_ms(b->world) - began_ms));
     bytebuf_done(&addresses);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += %D%/FAQ.md %D%/CLUSTER.md %D%/ARCHITECTURE.md %D%/DISK-FORMAT.md %D%/HACKING.md %D%/filesystem.md %D%/COMPATIBILITY.md
+EXTRA_DIST += %D%/FAQ.md %D%/CLUSTER.md %D%/ARCHITECTURE.md %D%/DISK-FORMAT.md %D%/HACKING.md %D%/filesystem.md %D%/COMPATIBILITY.md %D%/WATCHING.md
 
 # Manual pages. klogd.properties(5) is printed from the tables of keys, klog(1) from that of commands; after changing
 # one: make man
@@ -12,6 +12,15 @@ man: $(noinst_PROGRAMS)
 	%D%/print-keys >$(srcdir)/%D%/man/klogd.properties.5
 	src/klog-man >$(srcdir)/%D%/man/klog.1
 .PHONY: man
+# The table of metrics in WATCHING.md is what klogd prints.
+noinst_PROGRAMS += %D%/print-metrics
+%C%_print_metrics_SOURCES = %D%/print_metrics.c
+%C%_print_metrics_LDADD = $(LIBS_KLOGD)
+watching: %D%/print-metrics
+	%D%/print-metrics >watching.tmp
+	sed -i -e '/^| `k/d' -e '/^| `process_/d' -e '/^|---|---|---|---|$$/r watching.tmp' $(srcdir)/%D%/WATCHING.md
+	rm -f watching.tmp
+.PHONY: watching
 
 # systemd
 EXTRA_DIST += %D%/systemd/klogd.service.in %D%/systemd/klogfs.service.in %D%/systemd/klogd.properties

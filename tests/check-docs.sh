@@ -14,6 +14,10 @@ complain() {
 if [ -x "$b/docs/print-keys" ]; then
     "$b/docs/print-keys" | diff "$src/docs/man/klogd.properties.5" - || complain "klogd.properties(5) is not what the tables say: make man"
 fi
+if [ -x "$b/docs/print-metrics" ]; then
+    "$b/docs/print-metrics" | diff <(sed -n '/^<!-- metrics/,/^<!-- end/p' "$src/docs/WATCHING.md" | grep '^| `') - ||
+        complain "docs/WATCHING.md does not have the metrics that klogd prints: make watching"
+fi
 # options PROGRAM PAGE
 options() {
     local o
@@ -25,10 +29,10 @@ options() {
 options daemon/klogd klogd.8
 options fuse/klogfs klogfs.8
 
-for doc in README.md docs/FAQ.md docs/ARCHITECTURE.md docs/HACKING.md docs/DISK-FORMAT.md docs/CLUSTER.md; do
+for doc in README.md docs/FAQ.md docs/ARCHITECTURE.md docs/HACKING.md docs/DISK-FORMAT.md docs/CLUSTER.md docs/WATCHING.md; do
     [ -f "$src/$doc" ] || { complain "$doc is missing"; continue; }
     for path in $(grep -oP '(?<![/\w])(lib|daemon|fuse|src|tests|docs|bench)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$src/$doc" | sort -u); do
-        case $path in *N* | *X* | *ROOM* | */x.c | */cmd_x.c | docs/print-keys | src/klog | daemon/klogd | fuse/klogfs) continue ;; esac
+        case $path in *N* | *X* | *ROOM* | */x.c | */cmd_x.c | docs/print-keys | docs/print-metrics | src/klog | daemon/klogd | fuse/klogfs) continue ;; esac
         [ -e "$src/$path" ] || [ -e "$src/$path.c" ] || [ -e "$b/$path" ] || complain "$doc names $path, which is not there"
     done
     for link in $(grep -oE '\]\([^)#]+' "$src/$doc" | cut -c3- | grep -v ://); do

@@ -7,8 +7,8 @@
 set -u
 cd "${srcdir:-.}" || exit 99
 
-lib='lib/base lib/wire lib/record lib/store lib/loop'
-asking='lib/base lib/view lib/wire lib/loop lib/client'
+lib='lib/base lib/wire lib/record lib/store lib/loop lib/metrics'
+asking='lib/base lib/view lib/wire lib/loop lib/client lib/metrics'
 # The folder itself, not what is below it and has a row of its own.
 arrows="
 lib/base:
@@ -17,6 +17,7 @@ lib/record: lib/base
 lib/loop: lib/base
 lib/store: lib/base lib/record
 lib/view: lib/base lib/record
+lib/metrics: lib/base lib/view lib/loop
 lib/client: lib/base lib/wire lib/view lib/record lib/loop
 fuse: fuse/group fuse/page fuse/file fuse/tree fuse/partition fuse/cluster fuse/text fuse/base lib/record $asking
 fuse/text: lib/base lib/view lib/record
@@ -36,8 +37,9 @@ daemon/group: daemon/meta daemon/replica daemon/config $lib
 daemon/upkeep: daemon/meta daemon/replica daemon/storage daemon/config $lib
 daemon/follow: daemon/replica daemon/config lib/client $lib
 daemon/server: daemon/config $lib
+daemon/watch: daemon/server daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
 daemon/api: daemon/server daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
-daemon: daemon/api daemon/follow daemon/server daemon/upkeep daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
+daemon: daemon/watch daemon/api daemon/follow daemon/server daemon/upkeep daemon/group daemon/meta daemon/replica daemon/storage daemon/config $lib
 "
 bad=0
 complain() {
@@ -180,12 +182,15 @@ while IFS=: read -r file line text; do
 done < <(grep -nE '#[[:space:]]*include[[:space:]]+("lib/(loop|store|wire|record|client)|"daemon/(storage|server|api|meta|upkeep)|"lib/base/(clock|fsutil|log)|<(sys/(socket|epoll|stat|uio)|unistd|fcntl|pthread|time)\.h>)' \
     daemon/replica/replica.[ch] daemon/replica/election.[ch] daemon/replica/state.[ch] /dev/null 2>/dev/null)
 
-# Two libraries are known to one folder each.
+# Three libraries are known to one folder each.
 while IFS=: read -r file line _; do
     case $file in fuse/* | bench/*) ;; *) complain "$file:$line: only fuse/ includes libfuse" ;; esac
 done < <(grep -rnE '#[[:space:]]*include[[:space:]]+<fuse' --include='*.[ch]' lib daemon fuse src bench tests)
 while IFS=: read -r file line _; do
     case $file in daemon/meta/*) ;; *) complain "$file:$line: only daemon/meta/ includes ZooKeeper's header" ;; esac
 done < <(grep -rnE '#[[:space:]]*include[[:space:]]+<zookeeper' --include='*.[ch]' lib daemon fuse src bench tests)
+while IFS=: read -r file line _; do
+    case $file in lib/metrics/*) ;; *) complain "$file:$line: only lib/metrics/ includes libmicrohttpd" ;; esac
+done < <(grep -rnE '#[[:space:]]*include[[:space:]]+<microhttpd' --include='*.[ch]' lib daemon fuse src bench tests)
 
 exit $bad

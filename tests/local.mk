@@ -23,6 +23,7 @@ include tests/unit/view/local.mk
 include tests/unit/store/local.mk
 include tests/unit/loop/local.mk
 include tests/unit/client/local.mk
+include tests/unit/metrics/local.mk
 include tests/unit/daemon/local.mk
 include tests/unit/daemon/storage/local.mk
 include tests/unit/daemon/group/local.mk
@@ -42,7 +43,7 @@ TESTS += $(STATIC_TESTS)
 EXTRA_DIST += $(STATIC_TESTS)
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/cluster.sh tests/lib/lsan.supp \
-    tests/lib/kwire.py tests/lib/zk.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/mkprod.py tests/lib/topic.py tests/lib/views.py tests/lib/replicas.py tests/lib/nearest.py tests/lib/relay.py tests/lib/delete_records.py
+    tests/lib/kwire.py tests/lib/zk.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/scrape.py tests/lib/mkprod.py tests/lib/topic.py tests/lib/views.py tests/lib/replicas.py tests/lib/nearest.py tests/lib/relay.py tests/lib/delete_records.py
 SYSTEM_TESTS =
 COMPAT_TESTS =
 MATRIX_TESTS =

@@ -237,6 +237,8 @@ static bool tells_leader(enum kerr err)
 static struct wire_records part_records(const struct fetch *f, struct fetch_part *p)
 {
     struct wire_records rec = { .n = (int32_t)p->span.n };
+    if (rec.n > 0)
+        partition_note_fetched(p->pt, rec.n, f->is_follower);
     if (rec.n == 0 || rec.n > COPY_BYTES_MAX) {
         rec.ext = rec.n == 0 ? NULL : &p->span;
         return rec;

@@ -16,6 +16,7 @@
 #include "lib/base/attr.h"
 #include "lib/base/check.h"
 #include "lib/base/world.h"
+#include "lib/metrics/http.h"
 
 #define I32_MAX  2147483647.0
 #define I64_MAX  9223372036854775807.0
@@ -67,6 +68,10 @@ static const struct conf_key keys[] = {
       "Directories that hold the data, separated by commas. Alias: log.dir.", true },
     { "log.level", CONF_ENUM, "info", 0, 0, log_levels, FIELD(log_level),
       "The least important messages that klogd writes to standard error.", false },
+    { "http.listener", CONF_STRING, "", 0, 0, NULL, FIELD(http_listener),
+      "Where metrics for Prometheus (/metrics), a status page (/), /healthz and /readyz are served by HTTP, as HOST:PORT. No host: "
+      "all addresses. Whoever reaches it may read names of topics and groups, and nothing can be changed there. Empty: nowhere.",
+      true },
 
     { "num.network.threads", CONF_INT, "0", 0, NETWORK_THREADS_MAX, NULL, FIELD(num_network_threads),
       "Threads that serve connections. 0: one a core, at most 8. While klogd runs: from half to twice as many at once; when "
@@ -411,6 +416,8 @@ int broker_config_check(const struct broker_config *c, char *err, size_t err_siz
         snprintf(err, err_size, "log.dirs is empty: name at least one directory for the data");
         return -EINVAL;
     }
+    if (c->http_listener[0] != '\0' && !http_address_ok(c->http_listener, "http.listener", err, err_size))
+        return -EINVAL;
     if (c->log_cleanup_policy[0] == '\0') {
         snprintf(err, err_size, "log.cleanup.policy is empty: give delete, compact or both");
         return -EINVAL;

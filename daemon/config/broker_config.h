@@ -31,6 +31,7 @@ struct broker_config {
     char *listeners, *advertised_listeners, *inter_broker_listener_name;
     char *log_dirs;
     int log_level; /* enum log_level */
+    char *http_listener; /* empty: none */
     /* network and threads */
     int32_t num_network_threads; /* 0: one a core, at most 8 */
     int32_t num_io_threads;

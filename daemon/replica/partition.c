@@ -17,6 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/world.h"
+#include "lib/metrics/histogram.h"
 
 /* A compressed batch may not grow beyond this: a small request must not take the machine. */
 enum { DECOMPRESSED_MAX_BYTES = 64 * 1024 * 1024 };
@@ -244,6 +245,8 @@ static void append_write(struct partition *pt, struct slice batch, const struct 
         append_note_progress(pt, ret);
         return;
     }
+    counter_add(&pt->traffic.bytes_in, batch.n);
+    counter_add(&pt->traffic.records_in, (uint64_t)(a.last_offset + 1 - a.base_offset));
     KINVARIANT("R19", a.base_offset == pt->replica.leo && a.last_offset >= a.base_offset);
     bool moved = replica_appended(&pt->replica, a.last_offset + 1);
     KINVARIANT("R5", pt->replica.hw <= a.base_offset); /* it is not committed by being written */
@@ -301,6 +304,20 @@ int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, 
     struct batch_rules rules = rules_of(pt, zstd_allowed);
     lock_release(&pt->mu);
     return batch_refused(batch, n, &rules, ret, max);
+}
+
+void partition_note_fetched(struct partition *pt, int64_t n, bool by_follower)
+{
+    atomic_fetch_add_explicit(by_follower ? &pt->traffic.copied_out : &pt->traffic.bytes_out, (uint64_t)n, memory_order_relaxed);
+}
+
+void traffic_add(struct traffic *to, const struct partition_traffic *t)
+{
+    to->bytes_in += counter_get(&t->bytes_in);
+    to->records_in += counter_get(&t->records_in);
+    to->bytes_out += counter_get(&t->bytes_out);
+    to->copied_in += counter_get(&t->copied_in);
+    to->copied_out += counter_get(&t->copied_out);
 }
 
 /* ---- view ---- */
@@ -515,6 +532,7 @@ bool partition_proposal_sent(struct partition *pt, const struct state_change *c)
 void partition_proposal_confirmed(struct partition *pt, const struct state_change *c, int64_t version)
 {
     lock_take(&pt->mu);
+    partitions_note_isr(pt->registry, pt->replica.state.n_isr, c->to.n_isr);
     replica_proposal_confirmed(&pt->replica, c, version);
     wake_all(pt);
     come_back(pt);

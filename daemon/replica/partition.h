@@ -44,6 +44,16 @@ struct watcher {
     LIST_ENTRY(watcher) link; /* guarded by partition.mu */
 };
 
+/* What has passed since klogd was started. Any thread reads. */
+struct partition_traffic {
+    atomic_ullong bytes_in, records_in; /* appended as leader; written under partition.mu */
+    atomic_ullong copied_in;            /* bytes that came from the leader; written under partition.mu */
+    atomic_ullong bytes_out, copied_out; /* fetched by consumers, by followers; any thread writes */
+};
+struct traffic {
+    uint64_t bytes_in, records_in, bytes_out, copied_in, copied_out;
+};
+
 struct partition {
     struct lock change_mu; /* changes of the log by a follower, elections; held over waits for the disk */
     struct lock mu;
@@ -70,6 +80,7 @@ struct partition {
     atomic_int refs;               /* partition_ref/unref */
     bool gone;                     /* no reference is left; guarded by the registry's lock of the dead */
     struct flush_entry flush;      /* the flusher's, but ops and lane */
+    struct partition_traffic traffic;
 };
 
 struct partition *partition_ref(struct partition *pt);
@@ -93,6 +104,10 @@ void partition_append(struct partition *pt, uint8_t *batch, size_t n, int16_t ac
 /* All records for which partition_append has refused the batch (bad_index >= 0), at most max; how many. */
 int32_t partition_refused(struct partition *pt, const uint8_t *batch, size_t n, bool zstd_allowed,
                           struct batch_refusal *ret, int32_t max);
+
+/* n bytes of its log have left for a consumer or a follower. Any thread. */
+void partition_note_fetched(struct partition *pt, int64_t n, bool by_follower);
+void traffic_add(struct traffic *to, const struct partition_traffic *t); /* any thread */
 
 /* ---- view ---- */
 struct partition_view { /* one consistent reading of the ends */
@@ -208,6 +223,14 @@ void partitions_want_care(struct partitions *ps);
 /* Waits for that, or until `until_ms` (monotonic) or partitions_end_care(). False: that one was called. One thread. */
 bool partitions_wait_for_care(struct partitions *ps, int64_t until_ms, bool *ret_wanted);
 void partitions_end_care(struct partitions *ps);
+/* Of all partitions, those that have left too: never less than it was. */
+void partitions_traffic(struct partitions *ps, struct traffic *ret);
+/* How often this broker, as leader, has taken a replica out of an in-sync set, and into one. */
+struct isr_changes {
+    uint64_t shrinks, expands;
+};
+void partitions_note_isr(struct partitions *ps, int32_t before, int32_t after); /* members; any thread */
+struct isr_changes partitions_isr_changes(const struct partitions *ps);
 /* A log directory failed: its partitions are damaged. */
 void partitions_dir_failed(struct partitions *ps, int dir);
 

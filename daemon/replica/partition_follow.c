@@ -10,6 +10,7 @@
 #include "lib/base/check.h"
 #include "lib/base/log.h"
 #include "lib/base/world.h"
+#include "lib/metrics/histogram.h"
 #include "lib/record/iter.h"
 
 enum { DECOMPRESSED_MAX_BYTES = 64 * 1024 * 1024 };
@@ -173,6 +174,8 @@ static enum copy_result append_held(struct partition *pt, const struct partition
     lock_take(&pt->mu);
     if (batches.n > 0 && (rc == 0 || rc == -ENOSPC || rc == -EDQUOT))
         replica_set_full(&pt->replica, rc < 0);
+    if (c.end_offset > at->leo)
+        counter_add(&pt->traffic.copied_in, batches.n);
     if (!pt->deleted && replica_follows(&pt->replica)) { /* its disk may have failed meanwhile */
         note_appended(pt, &c);
         replica_learn_hw(&pt->replica, leader_hw);

@@ -19,6 +19,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
 #include "lib/loop/thread.h"
+#include "lib/metrics/histogram.h"
 
 enum { SYNC_TOGETHER_MIN = 32 }; /* so many logs are synced with their whole file system: what others wrote to it takes time too */
 
@@ -34,6 +35,8 @@ struct partitions {
     struct partitions_deps deps; /* set once */
     pthread_rwlock_t lock;
     struct hosted_topic *by_name, *by_id; /* guarded by lock */
+    struct traffic gone;                  /* guarded by lock: of partitions that have left */
+    atomic_ullong isr_shrinks, isr_expands;
     size_t n;                             /* guarded by lock */
     int64_t broker_epoch;                 /* guarded by lock; this broker's */
     int *n_in_dir;                        /* guarded by lock; by index in log.dirs; those that are about to join count */
@@ -212,6 +215,7 @@ static struct partition *table_take(struct partitions *ps, const char *topic, in
         return NULL;
     struct partition *pt = t->partitions[id];
     t->partitions[id] = NULL;
+    traffic_add(&ps->gone, &pt->traffic);
     ps->n--;
     if (pt->dir >= 0)
         ps->n_in_dir[pt->dir]--;
@@ -651,6 +655,30 @@ bool partitions_wait_for_care(struct partitions *ps, int64_t until_ms, bool *ret
     bool goes_on = !ps->care_ended;
     lock_release(&ps->care_mu);
     return goes_on;
+}
+
+void partitions_traffic(struct partitions *ps, struct traffic *ret)
+{
+    pthread_rwlock_rdlock(&ps->lock);
+    *ret = ps->gone;
+    for (const struct hosted_topic *t = ps->by_name; t != NULL; t = t->by_name.next)
+        for (int32_t i = 0; i < t->n_partitions; i++)
+            if (t->partitions[i] != NULL)
+                traffic_add(ret, &t->partitions[i]->traffic);
+    pthread_rwlock_unlock(&ps->lock);
+}
+
+void partitions_note_isr(struct partitions *ps, int32_t before, int32_t after)
+{
+    if (after < before)
+        atomic_fetch_add(&ps->isr_shrinks, 1);
+    if (after > before)
+        atomic_fetch_add(&ps->isr_expands, 1);
+}
+
+struct isr_changes partitions_isr_changes(const struct partitions *ps)
+{
+    return (struct isr_changes){ atomic_load(&ps->isr_shrinks), atomic_load(&ps->isr_expands) };
 }
 
 void partitions_dir_failed(struct partitions *ps, int dir)

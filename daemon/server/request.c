@@ -22,12 +22,14 @@ struct request *request_new(struct session *s, struct rcbuf *frame)
     r->frame = frame;
     r->received_ms = loop_now_ms(r->loop);
     arena_init(&r->arena);
+    figures_began(r);
     return r;
 }
 
 void request_free(struct request *r)
 {
     KCHECK(r->n_gaps == 0);
+    counter_add(&r->session->reactor->figures.ended, 1);
     free(r->gaps);
     rcbuf_unref(r->reply);
     rcbuf_unref(r->frame);
@@ -79,6 +81,7 @@ static void request_end(struct request *r)
 {
     KCHECK(!r->ended);
     r->ended = true;
+    figures_answered(r);
     r->cancel = r->finish = NULL;
     session_ended(r->session, r);
 }
@@ -128,6 +131,8 @@ static int request_encode(const struct request *r, const void *response, struct 
     int rc = wire_encode(r->api->response, r->api_version, response, out, ret_field);
     if (rc == 0 && out->b.n + out->gap_bytes > INT32_MAX)
         rc = -EMSGSIZE;
+    if (rc == 0)
+        figures_errors(r, response);
     if (rc < 0)
         wire_out_done(out);
     return rc;

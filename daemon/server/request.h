@@ -31,6 +31,7 @@ struct request {
     struct arena arena;  /* body and answer; freed with the request */
     const void *body;    /* the decoded struct */
     int64_t received_ms; /* loop time */
+    int64_t began_ns;    /* the world's clock; 0: nobody watches */
     /* Set by a handler that parks the request; called once if the session dies first. The handler must then
      * stop and call request_drop(). NULL: the handler will answer anyway. */
     void (*cancel)(struct request *r);

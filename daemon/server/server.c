@@ -298,6 +298,7 @@ static void reactor_make(struct server *s, int i)
     lock_init(&rx->mu, LOCK_RANK_SERVER, "server");
     LIST_INIT(&rx->sessions);
     memory_start(rx);
+    figures_start(rx);
     atomic_store(&s->n_reactors, i + 1);
 }
 
@@ -326,6 +327,8 @@ struct server *server_new(const struct server_deps *deps, char *err, size_t err_
     s->reserve_fd = -1;
     s->n_used = deps->n_loops;
     memory_init(s);
+    if (deps->watched)
+        s->errors = figures_new_errors();
     lock_init(&s->drained_mu, LOCK_RANK_SERVER, "server");
     cond_init(&s->drained, deps->world->exec);
 
@@ -446,6 +449,7 @@ void server_free(struct server *s)
         for (size_t k = 0; k < s->reactors[i].n_queue; k++)
             close_fd(s, &s->reactors[i].queue[k].fd);
         free(s->reactors[i].queue);
+        figures_done(&s->reactors[i]);
         lock_done(&s->reactors[i].mu);
     }
     close_fd(s, &s->reserve_fd);
@@ -454,6 +458,7 @@ void server_free(struct server *s)
     broker_listeners_free(s->confs, s->n);
     free(s->listeners);
     free(s->reactors);
+    free(s->errors);
     free(s);
 }
 

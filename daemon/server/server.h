@@ -16,6 +16,7 @@ struct loop;
 struct server;
 struct server_apis;
 struct services;
+struct histogram_sum;
 struct workers;
 struct world;
 
@@ -27,6 +28,7 @@ struct server_deps {
     struct workers *workers;         /* for answers that take long */
     const struct server_apis *apis;  /* who handles requests */
     const struct services *services; /* handed to them with each request */
+    bool watched; /* times and error codes are counted */
 };
 /* Binds every listener of the configuration; NULL and one line in err. */
 struct server *server_new(const struct server_deps *deps, char *err, size_t err_size);
@@ -52,5 +54,20 @@ struct server_advertised {
 bool server_advertised(const struct server *s, size_t i, struct server_advertised *ret);
 /* "127.0.0.1:9092, [::1]:9092", with the ports that were bound. */
 void server_addresses(const struct server *s, struct bytebuf *ret);
+
+/* ---- figures, for those who watch; any thread, from server_start() on ---- */
+/* f for each API that was asked for: how long requests took from the last byte read to the answer made. */
+void server_each_api(const struct server *s, void (*f)(void *arg, const char *api, const struct histogram_sum *took), void *arg);
+/* f for each error code that answers of an API told; one answer may tell many. */
+void server_each_error(const struct server *s, void (*f)(void *arg, const char *api, int code, uint64_t n), void *arg);
+struct server_connections {
+    const char *listener; /* valid as long as s */
+    uint64_t open, created;
+};
+bool server_connections(const struct server *s, size_t i, struct server_connections *ret); /* of listener i; false: there are not so many */
+int64_t server_requests(const struct server *s);     /* under way */
+int64_t server_memory_bytes(const struct server *s); /* of requests and answers: queued.max.request.bytes bounds it */
+/* Asks every reactor to come round, and says for how many milliseconds one has not, at most. now_ms: monotonic. One thread. */
+int64_t server_beat(struct server *s, int64_t now_ms);
 
 #endif

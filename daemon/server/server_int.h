@@ -18,6 +18,7 @@
 #include "lib/loop/conn.h"
 #include "lib/loop/thread.h"
 #include "lib/loop/workers.h"
+#include "lib/metrics/histogram.h"
 
 struct listener {
     struct loop_fd w;   /* on loops[0] */
@@ -32,6 +33,15 @@ struct listener {
 struct accepted { /* a descriptor on its way to its reactor */
     int fd;
     struct listener *listener;
+};
+
+/* What those who watch want to know of one reactor. Its thread writes, any reads; on cache lines of its own. */
+struct reactor_figures {
+    char apart[CACHE_LINE];
+    atomic_ullong began, ended;                           /* requests */
+    atomic_ullong opened[LISTENERS_MAX], closed[LISTENERS_MAX]; /* connections */
+    struct histogram *took; /* requests that were answered, by place in the table of APIs; NULL: nobody watches */
+    char apart_too[CACHE_LINE];
 };
 
 struct reactor { /* one a loop */
@@ -51,6 +61,9 @@ struct reactor { /* one a loop */
     struct task relieve;           /* another reactor found that it is short */
     unsigned turns;                /* of those who wait for memory */
     int64_t looked_ms;             /* when it last looked for those who hold memory and do not go on */
+    struct reactor_figures figures;
+    struct task beat;               /* asked whether the loop comes round */
+    atomic_llong beat_ms;           /* when it was asked and has not answered yet; 0: it has */
     int64_t log_window_ms;         /* the loop's thread: see reactor_may_log */
     int log_lines, log_suppressed;
 };
@@ -81,6 +94,7 @@ struct server {
     atomic_int n_sessions; /* with a connection, or with requests that go on without it */
     atomic_bool draining;
     struct budget budget;
+    atomic_ullong *errors; /* told to clients, by API and code; NULL: nobody watches */
 };
 
 TAILQ_HEAD(request_queue, request);
@@ -131,6 +145,14 @@ bool memory_is_short(const struct session *s);     /* and s is not the one that 
 struct request *request_new(struct session *s, struct rcbuf *frame);
 void request_free(struct request *r);
 void request_send(struct request *r, struct conn *c); /* the encoded answer; c NULL: drops it */
+
+/* figures.c */
+atomic_ullong *figures_new_errors(void);
+void figures_start(struct reactor *rx);
+void figures_done(struct reactor *rx);
+void figures_began(struct request *r);
+void figures_answered(struct request *r);
+void figures_errors(const struct request *r, const void *response); /* any thread */
 
 /* server.c */
 void server_conn_ended(struct reactor *rx);

@@ -79,6 +79,7 @@ static void session_lost(struct session *s)
             session_forget(s, r);
     }
     s->busy--;
+    counter_add(&s->reactor->figures.closed[s->listener - s->reactor->server->listeners], 1);
     server_conn_ended(s->reactor);
 }
 
@@ -268,6 +269,7 @@ void session_open(struct reactor *rx, int fd, struct listener *l)
     TAILQ_INIT(&s->requests);
     LIST_INSERT_HEAD(&rx->sessions, s, link);
     s->conn = conn_new(rx->loop, fd, &session_ops, &limits, s);
+    counter_add(&rx->figures.opened[l - rx->server->listeners], 1);
     log_debug("%s: connected", conn_peer(s->conn));
 }
 

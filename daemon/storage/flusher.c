@@ -17,19 +17,28 @@
 #include "lib/base/mem.h"
 #include "lib/base/world.h"
 #include "lib/loop/thread.h"
+#include "lib/metrics/histogram.h"
 
 enum { THREADS_A_LANE = 4, SHORTAGE_REST_MS = 100 };
 
 TAILQ_HEAD(flush_queue, flush_entry);
 
+struct flush_thread {
+    struct lane *lane;
+    struct thread *thread;
+    struct histogram took; /* its thread adds */
+    char apart[CACHE_LINE];
+};
+
 struct lane { /* one log directory */
     struct flusher *flusher;
-    struct thread *threads[THREADS_A_LANE];
+    struct flush_thread *threads; /* THREADS_A_LANE of them */
     struct lock mu;
     struct cond wake;
     int asleep;                     /* guarded by mu: threads that a signal would wake */
     bool stopping;                  /* guarded by mu */
     struct flush_queue queue;       /* guarded by mu */
+    int64_t n_queue;                /* guarded by mu: in it */
     LIST_HEAD(, flush_entry) timed; /* guarded by mu */
 };
 
@@ -58,6 +67,7 @@ static bool lane_push(struct lane *ln, struct flush_entry *e)
         return false; /* it joins the queue when this sync is done */
     e->ops->ref(e);
     TAILQ_INSERT_TAIL(&ln->queue, e, link);
+    ln->n_queue++;
     return true;
 }
 
@@ -101,6 +111,7 @@ void flusher_forget(struct flusher *f, struct flush_entry *e)
     lock_take(&ln->mu);
     if (e->queued && !e->running) {
         TAILQ_REMOVE(&ln->queue, e, link);
+        ln->n_queue--;
         refs++;
     }
     e->queued = false;
@@ -111,6 +122,19 @@ void flusher_forget(struct flusher *f, struct flush_entry *e)
     lock_release(&ln->mu);
     while (refs-- > 0)
         e->ops->unref(e);
+}
+
+void flusher_figures(struct flusher *f, struct histogram_sum *took, int64_t *ret_waiting)
+{
+    *ret_waiting = 0;
+    for (int i = 0; i < f->n; i++) {
+        struct lane *ln = &f->lanes[i];
+        lock_take(&ln->mu);
+        *ret_waiting += ln->n_queue;
+        lock_release(&ln->mu);
+        for (int k = 0; k < THREADS_A_LANE; k++)
+            histogram_collect(took, &ln->threads[k].took);
+    }
 }
 
 /* ---- the thread ---- */
@@ -164,6 +188,7 @@ static struct flush_entry *lane_next(struct lane *ln)
     }
     if (e != NULL) {
         TAILQ_REMOVE(&ln->queue, e, link);
+        ln->n_queue--;
         e->queued = false; /* what is appended from now on queues it again */
         e->running = true;
     }
@@ -177,8 +202,10 @@ static void lane_done(struct lane *ln, struct flush_entry *e)
     lock_take(&ln->mu);
     e->running = false;
     bool again = e->queued;
-    if (again)
+    if (again) {
         TAILQ_INSERT_TAIL(&ln->queue, e, link);
+        ln->n_queue++;
+    }
     lock_release(&ln->mu);
     if (!again)
         e->ops->unref(e);
@@ -186,9 +213,14 @@ static void lane_done(struct lane *ln, struct flush_entry *e)
 
 static void lane_main(void *arg)
 {
-    struct lane *ln = arg;
+    struct flush_thread *t = arg;
+    struct lane *ln = t->lane;
+    const struct world *w = ln->flusher->world;
     for (struct flush_entry *e; (e = lane_next(ln)) != NULL;) {
-        if (!e->ops->flush(e))
+        int64_t began_ns = world_mono_ns(w);
+        if (e->ops->flush(e))
+            histogram_add(&t->took, (world_mono_ns(w) - began_ns) / 1000);
+        else
             lane_retry(ln, e);
         lane_done(ln, e);
     }
@@ -202,9 +234,12 @@ static void lane_start(struct lane *ln)
     lock_init(&ln->mu, LOCK_RANK_LANE, "lane of the flusher");
     TAILQ_INIT(&ln->queue);
     LIST_INIT(&ln->timed);
+    ln->threads = xcalloc(THREADS_A_LANE, sizeof *ln->threads);
     for (int i = 0; i < THREADS_A_LANE; i++) {
-        ln->threads[i] = thread_start(e, lane_main, ln, "klogd-flush");
-        KCHECK(ln->threads[i] != NULL);
+        struct flush_thread *t = &ln->threads[i];
+        t->lane = ln;
+        t->thread = thread_start(e, lane_main, t, "klogd-flush");
+        KCHECK(t->thread != NULL);
     }
 }
 
@@ -232,8 +267,9 @@ void flusher_free(struct flusher *f)
         cond_broadcast(&ln->wake);
         lock_release(&ln->mu);
         for (int k = 0; k < THREADS_A_LANE; k++)
-            thread_join(f->world->exec, ln->threads[k]);
+            thread_join(f->world->exec, ln->threads[k].thread);
         KCHECK(TAILQ_EMPTY(&ln->queue) && LIST_EMPTY(&ln->timed));
+        free(ln->threads);
         cond_done(&ln->wake);
         lock_done(&ln->mu);
     }

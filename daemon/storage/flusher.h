@@ -43,6 +43,9 @@ void flusher_queue(struct flusher *f, struct flush_entry *e);
 void flusher_queue_by(struct flusher *f, struct flush_entry *e, int64_t due_ms);
 /* The owner goes: takes it out. A flush of it that runs goes on; it holds a reference. */
 void flusher_forget(struct flusher *f, struct flush_entry *e);
+/* How long syncs took, added to *took, and how many entries wait for one. Any thread. */
+struct histogram_sum;
+void flusher_figures(struct flusher *f, struct histogram_sum *took, int64_t *ret_waiting);
 /* In no queue, and nobody works on it: the owner may be freed. */
 static inline bool flush_entry_is_idle(const struct flush_entry *e)
 {

@@ -30,6 +30,7 @@ struct workers {
     struct lock mu;
     struct cond more;
     STAILQ_HEAD(, job) jobs; /* guarded by mu */
+    int n_jobs;              /* guarded by mu: of them */
     bool stop;               /* guarded by mu */
     int wanted;              /* guarded by mu */
     char name[13];
@@ -56,8 +57,10 @@ static struct job *workers_next(struct worker *me)
     while (STAILQ_EMPTY(&w->jobs) && !w->stop && is_wanted(me))
         cond_wait(&w->more, &w->mu);
     struct job *j = is_wanted(me) ? STAILQ_FIRST(&w->jobs) : NULL;
-    if (j != NULL)
+    if (j != NULL) {
         STAILQ_REMOVE_HEAD(&w->jobs, link);
+        w->n_jobs--;
+    }
     else
         me->gone = true;
     if (!is_wanted(me))
@@ -136,8 +139,17 @@ void workers_submit(struct workers *w, struct job *j)
     lock_take(&w->mu);
     KCHECK(!w->stop);
     STAILQ_INSERT_TAIL(&w->jobs, j, link);
+    w->n_jobs++;
     cond_signal(&w->more);
     lock_release(&w->mu);
+}
+
+int workers_waiting(struct workers *w)
+{
+    lock_take(&w->mu);
+    int n = w->n_jobs;
+    lock_release(&w->mu);
+    return n;
 }
 
 void workers_free(struct workers *w)

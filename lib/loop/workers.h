@@ -18,6 +18,7 @@ void workers_submit(struct workers *w, struct job *j);                          
 /* So many at a time from now on, 1..1024; who is at work ends its job first. One caller at a time. Returns how many there are:
  * fewer when the system gives no more; 0 only of a pool that had none. */
 int workers_resize(struct workers *w, int width);
+int workers_waiting(struct workers *w); /* jobs that nobody has begun yet; any thread */
 void workers_free(struct workers *w); /* runs what is queued, waits for its end; NULL is fine */
 
 /* Resolves "host:port" (or "[v6]:port") on the pool; cb on lp with 0 and addresses, or an EAI_ text. */

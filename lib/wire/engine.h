@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables that gen.py makes and the engine (decode.c, encode.c, value.c, json.c, random.c) walks. Constant
+ * The tables that gen.py makes and the engine (decode.c, encode.c, errors.c, value.c, json.c, random.c) walks. Constant
  * data, any thread. Private to lib/wire.
  *
  * W1. A message in memory is always whole: a field that its version does not have holds its default.
@@ -41,6 +41,7 @@ struct wire_field {
     int8_t null_from;              /* first version in which it may be null */
     int8_t tag;                    /* -1: not tagged */
     bool ignorable;
+    bool is_error; /* error_code: one of lib/base/kerr.def */
 };
 
 struct wire_struct {

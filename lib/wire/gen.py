@@ -164,7 +164,8 @@ class Field:
         sub = f'&wire_struct_{self.sub.c_name}' if self.sub else 'NULL'
         tag = -1 if self.tag is None else self.tag
         return (f'    {{ "{self.name}", {sub}, {at}, {n_at}, sizeof({self.c_type()}), WIRE_{kind}, WIRE_{elem}, '
-                f'{self.first}, {self.last}, {self.null_from}, {tag}, {"true" if self.ignorable else "false"} }},')
+                f'{self.first}, {self.last}, {self.null_from}, {tag}, {"true" if self.ignorable else "false"}, '
+                f'{"true" if self.name == "error_code" else "false"} }},')
 
 
 class Message:

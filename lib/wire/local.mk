@@ -19,6 +19,7 @@ noinst_LIBRARIES += %D%/libwire.a
 	%D%/decode.c \
 	%D%/encode.c \
 	%D%/engine.h \
+	%D%/errors.c \
 	%D%/frame.c \
 	%D%/json.c \
 	%D%/random.c \

@@ -77,6 +77,8 @@ void wire_defaults(const struct wire_message *m, void *msg); /* sets every field
     ((struct struct_name *)wire_struct_new((arena), &wire_struct_##struct_name, (size_t)(n)))
 void *wire_struct_new(struct arena *a, const struct wire_struct *s, size_t n);
 size_t wire_msg_size(const struct wire_message *m); /* sizeof the struct */
+/* f for each error_code in the message that is not 0, however deep it stands. */
+void wire_each_error(const struct wire_message *m, int version, const void *msg, void (*f)(void *arg, int16_t code), void *arg);
 bool wire_equal(const struct wire_message *m, int version, const void *a, const void *b);
 void wire_print_json(const struct wire_message *m, int version, const void *msg, struct bytebuf *ret);
 /* A made-up message for round-trip tests, from a seed. */
