@@ -14,6 +14,11 @@ complain() {
 if [ -x "$b/docs/print-keys" ]; then
     "$b/docs/print-keys" | diff "$src/docs/man/klogd.properties.5" - || complain "klogd.properties(5) is not what the tables say: make man"
 fi
+# What board and alerts ask for is there; a histogram has its buckets.
+jq -e . "$src/packaging/grafana/klog.json" >/dev/null 2>&1 || ! command -v jq >/dev/null || complain "packaging/grafana/klog.json is not JSON"
+for name in $(grep -ohE '\b(klog|kafka)_[a-z0-9_]+' "$src/packaging/grafana/klog.json" "$src/packaging/prometheus/klog.rules.yml" | sed 's/_bucket$//' | sort -u); do
+    grep -q "^| \`$name\` " "$src/docs/WATCHING.md" || complain "packaging/grafana or packaging/prometheus ask for $name, which klogd does not print"
+done
 if [ -x "$b/docs/print-metrics" ]; then
     "$b/docs/print-metrics" | diff <(sed -n '/^<!-- metrics/,/^<!-- end/p' "$src/docs/WATCHING.md" | grep '^| `') - ||
         complain "docs/WATCHING.md does not have the metrics that klogd prints: make watching"
