@@ -17,7 +17,8 @@
 
 enum {
     FIRST_BROKER_ID = 1,
-    SEGMENT_FILES_MAX = 512, /* descriptors of segments at rest, over all log directories */
+    SEGMENT_FILES_MAX = 512, /* descriptors of segments at rest, over all log directories; twice that may always be in use or unflushed, */
+    SEGMENT_FILES_SHARE = 8, /* or one in so many of the limit of the process, where that is more */
 };
 
 struct logdirs {
@@ -163,14 +164,16 @@ static int open_all(struct logdirs *ld, char *const *paths, char *err, size_t er
     return rc;
 }
 
-/* The limit of the process is shared: segments at rest may take a third of it, with those that wait for a flush half of it, some are
- * kept for what the store opens only for a moment (klogd's main), and connections get what is left (connections_possible). */
+/* The limit of the process is shared: segments at rest may take a third of it, with those that are in use or wait for a flush half of it
+ * where it is small, some are kept for what the store opens only for a moment (klogd's main), and connections get what is left
+ * (connections_possible). */
 static void limit_files(struct logdirs *ld)
 {
     const struct machine *m = ld->world->machine;
     int64_t fd_limit = m->fd_limit(m);
     int at_rest = (int)MIN((int64_t)SEGMENT_FILES_MAX, fd_limit / 3);
-    ld->segment_files = (int)MIN(fd_limit / 2, (int64_t)INT_MAX);
+    int64_t most = MAX((int64_t)2 * SEGMENT_FILES_MAX, fd_limit / SEGMENT_FILES_SHARE);
+    ld->segment_files = (int)MIN(MIN(fd_limit / 2, most), (int64_t)INT_MAX);
     for (int i = 0; i < ld->n; i++)
         datadir_set_file_limit(ld->dirs[i], MAX(1, at_rest / ld->n), MAX(1, ld->segment_files / ld->n));
 }
