@@ -78,7 +78,8 @@ static const char *moves_take(struct session *s, struct moves *m, const json_t *
         if (why != NULL)
             return why;
     }
-    qsort(m->at, m->n, sizeof *m->at, compare_moves);
+    if (m->n > 0)
+        qsort(m->at, m->n, sizeof *m->at, compare_moves);
     for (size_t i = 1; i < m->n; i++)
         if (compare_moves(&m->at[i - 1], &m->at[i]) == 0)
             return "it names a partition twice";

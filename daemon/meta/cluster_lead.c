@@ -587,7 +587,8 @@ static void balance(struct cluster *c)
             give_back_to(c, b->id);
     }
     c->lead.seen = xreallocarray(c->lead.seen, c->lead.n_live + 1, sizeof *c->lead.seen);
-    memcpy(c->lead.seen, c->lead.live, c->lead.n_live * sizeof *c->lead.seen);
+    if (c->lead.n_live > 0)
+        memcpy(c->lead.seen, c->lead.live, c->lead.n_live * sizeof *c->lead.seen);
     c->lead.n_seen = c->lead.n_live;
 }
 

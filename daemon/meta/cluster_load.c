@@ -446,7 +446,8 @@ static void wants_settle(struct topic_wants *w)
 {
     int32_t n = 0;
 
-    qsort(w->ids, (size_t)w->n_ids, sizeof *w->ids, compare_numbers);
+    if (w->n_ids > 0)
+        qsort(w->ids, (size_t)w->n_ids, sizeof *w->ids, compare_numbers);
     for (int32_t i = 0; i < w->n_ids; i++)
         if (i == 0 || w->ids[i] != w->ids[i - 1])
             w->ids[n++] = w->ids[i];

@@ -430,7 +430,8 @@ static int load_all(struct cluster_starter *st, char *err, size_t err_size)
         return rc;
     drop_missing(st);
     rc = check_ids(st, err, err_size);
-    qsort(st->broken, (size_t)st->n_broken, sizeof(*st->broken), compare_names);
+    if (st->n_broken > 0)
+        qsort(st->broken, (size_t)st->n_broken, sizeof(*st->broken), compare_names);
     return rc;
 }
 
