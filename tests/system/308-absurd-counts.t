@@ -13,9 +13,9 @@ refused "Metadata v1 with -2 topics" 0000000f0003000100000003000178fffffffe
 refused "ApiVersions v3 with a huge string" 00000011001200030000000100017800ffffffff0f
 refused "client id longer than the frame" 0000000c00030001000000037fff7878
 for o in count=2147483647 count=-1 count=0 count=2 magic=1 magic=0 magic=3; do
-    has "$o" '^corr=9 len=[0-9]+ 0000000100027431000000010000000000(57|02)ffffffffffffffff' "$(raw "$(mkprod 1 t1 $o)" | sed -n 1p)"
+    has "$o" '^corr=9 len=[0-9]+ 0000000100027431000000010000000000(57|02)ffffffffffffffff' "$(raw -n 1 "$(mkprod 1 t1 $o)")"
 done
-has "a bomb of 100 MiB" '^corr=9 len=[0-9]+ 00000001000274310000000100000000000aff' "$(raw -q 20 "@"<(mkprod 1 t1 bomb=100) | sed -n 1p)"
+has "a bomb of 100 MiB" '^corr=9 len=[0-9]+ 00000001000274310000000100000000000aff' "$(raw -q 20 -n 1 "@"<(mkprod 1 t1 bomb=100))"
 between "growth of memory in kB" -100000 131072 $(($(rss_kb "$KLOGD_PID") - before))
 eq "stored" 0 "$(end_offset)"
 "$PY" - ${FUZZ_ROUNDS:-2000} <<'X' || fail "mutations"
