@@ -252,6 +252,7 @@ static bool adopt(struct recovery *r)
     s->text_base = p->text_base;
     s->known = true;
     s->trusted = s->sum.size;
+    s->may_be_longer = true; /* what stopped had perhaps written nothing since it found the file so */
     r->l->end_offset = p->sum.end_offset;
     r->first = r->l->n_segs;
     r->flush_known = true;

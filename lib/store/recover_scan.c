@@ -219,10 +219,11 @@ static int rewrite(struct plog *l, struct segment *s, int64_t from)
     return plog_disk_error(l, rc, segfile_path(s->log));
 }
 
-/* Nothing to do for what the checkpoint vouches for to its end. */
+/* Nothing to do for what the checkpoint vouches for to its end, unless it is followed: a truncation that was not synced may have cut it, a
+ * power cut would make it longer again, and what stands behind it is about to count as flushed. */
 static int sync_rewritten(struct plog *l, struct segment *s, int64_t from)
 {
-    int rc = from < s->sum.size ? segfile_sync(s->log) : 0;
+    int rc = from < s->sum.size || s != plog_active(l) ? segfile_sync(s->log) : 0;
 
     if (rc == 0)
         segfile_set_dirty(s->log, false);

@@ -175,6 +175,63 @@ static void what_a_start_shows_of_a_killed_cut_stays(void **state)
     must_open(f);
 }
 
+/* The next batch after such a start goes into a file of its own. By another start, or by a flush behind a clean stop, it counts as
+ * flushed, and survives a power cut: what was cut off does not come back before it. */
+static void sweep_into_next_file(struct fixture *f, bool clean)
+{
+    bool hit = true;
+    int cut = 0;
+
+    for (int at = 0; hit; at++) {
+        struct simdisk *d = disk_new(f, (uint64_t)at);
+        simdisk_set_chances(d, &(struct simdisk_chances){ 0 }); /* nothing gets to the disk by itself */
+        f->epoch = 0;
+        fill(f, 120);
+        simdisk_stop_in(d, at);
+        plog_truncate(f->l, f->l->segs[1]->base - 1);
+        hit = simdisk_stopped(d);
+        simdisk_stop_in(d, -1);
+        drop(f);
+        simdisk_kill(d);
+        f->cfg.segment_bytes = 600;
+        must_open(f);
+        if (clean)
+            reopen(f, true);
+        int64_t end = ends_of(f).end_offset;
+        cut += hit && end < 120;
+        f->epoch = 1;
+        struct plog_appended a = append_n(f, 1, 500);
+        assert_int_equal(a.base_offset, end);
+        assert_true(a.rolled);
+        if (clean)
+            assert_int_equal(flush(f), 0);
+        else
+            reopen(f, false);
+        assert_int_equal(ends_of(f).flushed_offset, end + 1);
+        drop(f);
+        simdisk_power_cut(d, SIMDISK_CUT_NONE);
+        must_open(f);
+        assert_string_equal(f->rec.note, "");
+        assert_int_equal(ends_of(f).end_offset, end + 1);
+        assert_int_equal(check_log(f), end + 1);
+        assert_int_equal(plog_epoch_at(f->l, end), 1);
+        drop(f);
+        disk_free(f, d);
+    }
+    assert_true(cut > 2);
+    must_open(f);
+}
+
+static void what_a_second_start_shows_of_a_killed_cut_stays(void **state)
+{
+    sweep_into_next_file(*state, false);
+}
+
+static void what_a_clean_stop_makes_of_a_killed_cut_stays(void **state)
+{
+    sweep_into_next_file(*state, true);
+}
+
 /* 20 batches of epoch 0, and 20 of epoch 1. */
 static void fill_epochs(struct fixture *f, bool checkpointed)
 {
@@ -337,6 +394,8 @@ int main(void)
         T(a_lying_index_is_mended_first),
         T(a_damaged_log_is_cut_before_the_damage),
         T(what_a_start_shows_of_a_killed_cut_stays),
+        T(what_a_second_start_shows_of_a_killed_cut_stays),
+        T(what_a_clean_stop_makes_of_a_killed_cut_stays),
         T(a_cut_that_is_killed_forgets_no_epoch),
         T(a_cut_that_fails_forgets_no_epoch),
         T(a_flush_that_half_a_cut_overtakes_claims_nothing),
