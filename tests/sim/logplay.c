@@ -21,6 +21,7 @@ enum {
     PRODUCERS = 3,
     COPIED_MAX = 4, /* batches of one piece */
     LIFE_S = 600, /* none takes longer */
+    CUT_MAX = 2 * BATCHES_MAX,
     CAPACITY = 16 << 20,
 };
 
@@ -46,10 +47,10 @@ struct logplay {
     /* what is true */
     struct stored v[BATCHES_MAX + COPIED_MAX]; /* the log; behind it those that were being appended when the process ended */
     int n, n_maybe;
-    /* What a truncation was about to cut when the process was killed. The log was opened without it, and as long as nothing was
-     * synced since, a power cut may bring it back. */
-    struct stored cut[BATCHES_MAX + COPIED_MAX];
-    int n_cut;
+    /* What a truncation was about to cut when the process was killed, and the log was opened without; and what was refused, and
+     * cut off again, when it was in the file already. As long as nothing was synced since, a power cut may bring it back. */
+    struct stored cut[CUT_MAX];
+    int n_cut, n_cut_before; /* before: the flush that goes on began */
     int64_t promised;    /* flushed: below it nothing is ever lost */
     int64_t start;       /* below it all was deleted */
     int64_t start_asked; /* or may have been */
@@ -84,6 +85,21 @@ static const struct stored *last_of(const struct logplay *p, int producer)
         if (p->v[i].producer == producer)
             return &p->v[i];
     return NULL;
+}
+
+static void may_come_back(struct logplay *p, const struct stored *s, int n)
+{
+    n = MIN(n, CUT_MAX - p->n_cut);
+    memcpy(p->cut + p->n_cut, s, (size_t)n * sizeof *s);
+    p->n_cut += n;
+}
+
+/* The first n of them are cut off on the disk, too. */
+static void stays_away(struct logplay *p, int n)
+{
+    memmove(p->cut, p->cut + n, (size_t)(p->n_cut - n) * sizeof p->cut[0]);
+    p->n_cut -= n;
+    p->n_cut_before = 0;
 }
 
 /* ---- what is in the files ---- */
@@ -320,8 +336,10 @@ static void append(struct logplay *p)
     p->n_maybe = 1;
     struct plog_appended a = append_bytes(p, &b);
     p->n_maybe = 0;
-    if (a.err == KERR_KAFKA_STORAGE_ERROR)
+    if (a.err == KERR_KAFKA_STORAGE_ERROR) {
+        may_come_back(p, s, 1);
         return;
+    }
     if (a.duplicate)
         sim_fail(p->sim, "C2", "a new batch of producer %d, sequence %d, is taken for the one at %lld", producer, seq,
                  (long long)a.base_offset);
@@ -387,6 +405,7 @@ static void append_copies(struct logplay *p)
         sim_fail(p->sim, "S1", "%d of %d batches of the leader were taken", c.appended, p->n_maybe);
     p->n += c.appended;
     p->acked += c.appended;
+    may_come_back(p, p->v + p->n, p->n_maybe - c.appended);
     p->n_maybe = 0;
     if (p->anew >= 0 && rc != -EAGAIN)
         sim_fail(p->sim, "S12", "a log that has half begun anew at %lld takes batches: %d", (long long)p->anew, rc);
@@ -416,7 +435,8 @@ static void begin_anew(struct logplay *p)
         p->anew = e.end_offset > end_of(p) ? e.end_offset : -1; /* else it has not come so far */
         return;
     }
-    p->n = p->n_cut = 0;
+    p->n = 0;
+    stays_away(p, p->n_cut);
     p->start = p->promised = base;
     p->cut_to = p->anew = -1;
     MARK_IF(again, "copies: it was begun anew the second time");
@@ -482,7 +502,7 @@ static void truncate_log(struct logplay *p)
     MARK_IF(rc == 0 && again, "log: a truncation was done the second time");
     if (rc != 0)
         return;
-    p->n_cut = 0;
+    stays_away(p, p->n_cut);
     check_files(p);
     check_epochs_known(p);
 }
@@ -562,12 +582,13 @@ static void flusher_main(void *arg)
     while (!p->stops && !datadir_failed(p->dd)) {
         struct plog_flush *t = plog_flush_begin(p->l);
         if (t != NULL) {
+            p->n_cut_before = p->n_cut;
             int rc = plog_flush_run(t);
             plog_flush_end(p->l, t, rc);
             plog_ends(p->l, &e);
             sim_note(p->sim, "flushed", e.flushed_offset, e.end_offset, rc);
             MARK_IF(p->truncates, "log: a flush ended in a truncation");
-            p->n_cut = rc == 0 ? 0 : p->n_cut;
+            stays_away(p, rc == 0 ? p->n_cut_before : 0);
             p->promised = MAX(p->promised, e.flushed_offset);
             if (!p->truncates && p->cut_to < 0) /* else memory and files need not agree yet */
                 check_durable(p, e.flushed_offset);
@@ -612,6 +633,22 @@ static bool is_next(const struct logplay *p, int64_t offset)
     return offset == p->start_asked;
 }
 
+/* May a log that takes batches with offsets missing end there, where none ends? */
+static bool ends_between(const struct logplay *p, int64_t offset)
+{
+    return offset <= p->cut_to || offset == p->begun || offset == p->promised || offset == p->anew || is_next(p, offset);
+}
+
+/* Of a log that was never flushed the mark may be gone, too: it cannot be told from one that has lost what it had (S10), and where offsets
+ * may be missing a file in front may be empty. end: of what is in the files. */
+static bool front_is_lost(const struct logplay *p, int64_t end, int64_t end_offset)
+{
+    bool lost = false;
+    for (int i = 0; i < p->n + p->n_maybe; i++)
+        lost |= p->v[i].next > MAX(end, p->start_asked) && p->v[i].next <= end_offset;
+    return lost && p->copies && p->power_went && p->promised == 0;
+}
+
 static void check_opened(struct logplay *p, const struct plog_recovery *rec)
 {
     struct plog_ends e;
@@ -628,10 +665,11 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     must = p->copies ? MIN(must, last) : must; /* offsets that no batch has are not lost */
     plog_ends(p->l, &e);
     int64_t end = look(p, false, INT64_MAX, true);
+    p->is_over |= front_is_lost(p, end, e.end_offset);
     if (p->is_over)
         return;
     sim_note(p->sim, "log opened", e.start_offset, e.end_offset, e.flushed_offset);
-    bool begun = p->copies && e.end_offset >= end && (e.end_offset <= p->cut_to || e.end_offset == p->begun || e.end_offset == p->anew || is_next(p, e.end_offset));
+    bool begun = p->copies && e.end_offset >= end && ends_between(p, e.end_offset);
     if (end >= 0 && end != e.end_offset && !begun)
         sim_fail(p->sim, "S1", "the log is said to end at %lld, and its files at %lld", (long long)e.end_offset, (long long)end);
     if (e.end_offset < must)
@@ -646,9 +684,10 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     bool half_deleted = e.start_offset == e.end_offset && p->start_asked > p->start; /* it met an error, and then its mark came back */
     if (strstr(rec->note, p->copies || half_deleted ? "records that had been on disk" : "LOST") != NULL)
         sim_fail(p->sim, "S10", "nothing was lost, and it is said: %s", rec->note);
-    p->n_cut = p->cut_to >= 0 && !p->power_went ? p->n : p->power_went ? 0 : p->n_cut;
-    if (p->cut_to >= 0 && !p->power_went)
-        memcpy(p->cut, p->v, (size_t)p->n * sizeof p->v[0]);
+    if (p->power_went)
+        stays_away(p, p->n_cut);
+    else if (p->cut_to >= 0)
+        may_come_back(p, p->v, p->n);
     p->n += p->n_maybe;
     p->n_maybe = 0;
     while (p->n > 0 && p->v[p->n - 1].next > e.end_offset)
