@@ -96,8 +96,8 @@ static void send_one(struct libclient *lc, int topic, int partition)
     struct one_send *one = xcalloc(1, sizeof *one);
     one->lc = lc;
     one->batch = spec.batch;
-    one->all_was_well =
-        lc->play->phase != PLAY_FAULTS && lc->play->broker != NULL && sim_now(lc->play->sim) > lc->play->paused_until_ns;
+    one->all_was_well = lc->play->phase != PLAY_FAULTS && lc->play->broker != NULL &&
+                        sim_now(lc->play->sim) > MAX(lc->play->paused_until_ns, lc->play->full_until_ns);
     one->send = (struct producer_send){ .topic = t->topics[topic].name,
                                         .topic_id = t->topics[topic].id,
                                         .partition = partition,

@@ -244,6 +244,7 @@ static void do_fault(struct play *p, const struct fault *f)
         break;
     case FAULT_FULL:
         simdisk_set_capacity(p->disk, simdisk_used(p->disk) + f->a);
+        p->full_until_ns = INT64_MAX;
         sim_in(p->sim, &p->full_ends, f->b * SIM_MS);
         break;
     case FAULT_SYNC:
@@ -289,7 +290,9 @@ static void on_next_fault(struct sim_step *st)
 
 static void on_full_ends(struct sim_step *st)
 {
-    simdisk_set_capacity(container_of(st, struct play, full_ends)->disk, SEED_FULL_CAPACITY);
+    struct play *p = container_of(st, struct play, full_ends);
+    simdisk_set_capacity(p->disk, SEED_FULL_CAPACITY);
+    p->full_until_ns = MIN(p->full_until_ns, sim_now(p->sim) + SIM_S);
 }
 
 static void on_fds_end(struct sim_step *st)

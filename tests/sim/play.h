@@ -61,6 +61,7 @@ struct play {
     struct rnd rnd;
     struct sim_step restart, next_fault, full_ends, fds_end, slow_ends;
     int64_t paused_until_ns;
+    int64_t full_until_ns; /* so long the broker may call the disk full: it looks once a second */
     int n_faults; /* done */
     int n_ends;   /* of lives */
     struct play_broker *broker; /* of the process that runs and serves; NULL */
