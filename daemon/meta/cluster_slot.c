@@ -155,6 +155,7 @@ static void partition_moves_away(struct stripe *sp, struct partition *pt, const 
 
     lock_take(&pt->mu);
     bool newer = p->leader_epoch > pt->replica.state.leader_epoch;
+    pt->moved_away = newer; /* to be said as soon as it is being removed */
     lock_release(&pt->mu);
     if (!newer) {
         log_error("%s-%d: its register names this broker no more, in an epoch that it has seen before; its log is kept", s->name,

@@ -110,6 +110,12 @@ static enum kerr append_fail(struct partition_appended *ret, enum kerr err, cons
     return err;
 }
 
+/* What is asked of one that is being removed. */
+static enum kerr removed_err(const struct partition *pt)
+{
+    return pt->moved_away ? KERR_NOT_LEADER_OR_FOLLOWER : KERR_UNKNOWN_TOPIC_OR_PARTITION;
+}
+
 /* May this broker take the batch at all? */
 static enum kerr append_admit(struct partition *pt, int16_t acks, struct partition_appended *ret)
 {
@@ -117,7 +123,7 @@ static enum kerr append_admit(struct partition *pt, int16_t acks, struct partiti
     ret->leader = pt->replica.state.leader;
     ret->leader_epoch = pt->replica.state.leader_epoch;
     if (pt->deleted)
-        return append_fail(ret, KERR_UNKNOWN_TOPIC_OR_PARTITION, NULL);
+        return append_fail(ret, removed_err(pt), NULL);
     if (pt->replica.role == REPLICA_DAMAGED)
         return append_fail(ret, KERR_KAFKA_STORAGE_ERROR, "the partition's log directory has failed");
     if (!replica_leads(&pt->replica))
@@ -326,7 +332,7 @@ void partition_view(struct partition *pt, struct partition_view *ret)
     struct plog_ends ends = { 0 };
     lock_take(&pt->mu);
     const struct replica *r = &pt->replica;
-    ret->err = pt->deleted                  ? KERR_UNKNOWN_TOPIC_OR_PARTITION
+    ret->err = pt->deleted                  ? removed_err(pt)
                : r->role == REPLICA_DAMAGED ? KERR_KAFKA_STORAGE_ERROR
                : !replica_leads(r)          ? KERR_NOT_LEADER_OR_FOLLOWER
                                             : KERR_NONE;
@@ -343,7 +349,7 @@ void partition_view(struct partition *pt, struct partition_view *ret)
     ret->leo = r->leo;
     ret->fleo = r->fleo;
     ret->hw_is_current = replica_hw_is_current(r);
-    ret->copies = r->role == REPLICA_FETCHING;
+    ret->copies = !pt->deleted && r->role == REPLICA_FETCHING;
     ret->has_min_isr = replica_has_min_isr(r);
     ret->throttled = false;
     lock_release(&pt->mu);

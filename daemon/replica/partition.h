@@ -71,7 +71,8 @@ struct partition {
     struct topic_config *config;   /* guarded by mu */
     LIST_HEAD(, watcher) watchers; /* guarded by mu */
     int32_t n_leo_watchers;        /* guarded by mu: of those, who waits for appends */
-    bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION */
+    bool deleted;                  /* guarded by mu: being removed; answer UNKNOWN_TOPIC_OR_PARTITION, or */
+    bool moved_away;               /* guarded by mu: NOT_LEADER_OR_FOLLOWER, since other brokers have it */
     bool begins_anew; /* guarded by mu: its log lacks the end of what it had, or all; damaged as long as the register counts on that */
     int64_t suspect_at; /* guarded by mu: whoever read from there on met damage, or was refused; -1 nobody */
     int64_t sound_at;   /* guarded by mu: what was suspected last, and found to be good; -1 none */
@@ -211,7 +212,8 @@ struct partition_new {
 };
 int partitions_add(struct partitions *ps, const char *topic, const struct uuid *topic_id, struct topic_config *cfg,
                    const struct partition_new *new, size_t n);
-/* From now on it takes and shows nothing (UNKNOWN_TOPIC_OR_PARTITION); waiters are woken. Does not block. */
+/* From now on it takes and shows nothing (UNKNOWN_TOPIC_OR_PARTITION; NOT_LEADER_OR_FOLLOWER of one that has moved away); waiters are
+ * woken. Does not block. */
 void partitions_retire(struct partitions *ps, const char *topic, int32_t id);
 /* Leaves the registry, wakes waiters, deletes the log after the last reference. Blocks: on a worker. 0, or -errno
  * when something of the log is still there. */

@@ -28,10 +28,9 @@ void partition_follower_view(struct partition *pt, const struct partition_follow
                              struct partition_view *ret)
 {
     partition_view(pt, ret);
-    if (ret->err == KERR_UNKNOWN_TOPIC_OR_PARTITION)
-        return;
     lock_take(&pt->mu);
-    ret->err = replica_fetch_check(&pt->replica, who->broker_id, who->broker_epoch, leader_epoch);
+    if (!pt->deleted || ret->err == KERR_NONE) /* else it says why it is being removed */
+        ret->err = replica_fetch_check(&pt->replica, who->broker_id, who->broker_epoch, leader_epoch);
     ret->throttled = is_throttled(pt, pt->config->leader_throttled, who->broker_id);
     lock_release(&pt->mu);
 }

@@ -425,8 +425,8 @@ static void producer_lost(struct fleet_client *c, struct asked *q)
     pending_take(p, i);
 }
 
-/* Of those errors none is for what may have been appended. UNKNOWN_TOPIC_OR_PARTITION is: a batch may wait on a broker whose
- * replica is moved away. */
+/* Of those errors none is for what may have been appended. UNKNOWN_TOPIC_OR_PARTITION is: a batch may wait in a topic that is
+ * deleted. */
 static bool was_not_done(int16_t err)
 {
     return err == KERR_NOT_ENOUGH_REPLICAS || err == KERR_UNKNOWN_TOPIC_ID;

@@ -484,6 +484,43 @@ static void a_producer_waits_no_longer_than_it_says(void **state)
     nodes_stop();
 }
 
+/* Its partition is removed while it waits, and asked once more before it has left the table. */
+static void wait_in_one_that_is_removed(bool moved_away, enum kerr expected)
+{
+    struct bytebuf b = { 0 };
+    struct arena a;
+
+    nodes_start(2, NULL);
+    set_leader(0);
+    partition_set_state(nodes[0].pt, &now); /* nobody follows */
+    arena_init(&a);
+    make_batch(&b, "x", 3, clock_wall_ms());
+    struct produce_request_partition_data part = { .records = { .p = b.p, .n = (int32_t)b.n } };
+    struct produce_request_topic_data data = { .name = kstr_of(TOPIC), .partition_data = &part, .n_partition_data = 1 };
+    struct produce_request q = { .transactional_id = KSTR_NULL, .acks = -1, .timeout_ms = 600000, .topic_data = &data, .n_topic_data = 1 };
+    int fd = peer_open(&nodes[0].g);
+    peer_send(fd, &wire_produce_request, 9, 1, &q);
+    wait_until(ends_of(0).end_offset == 3);
+    lock_take(&nodes[0].pt->mu);
+    nodes[0].pt->moved_away = moved_away;
+    lock_release(&nodes[0].pt->mu);
+    partitions_retire(nodes[0].g.b.partitions, TOPIC, 0);
+    assert_int_equal(peer_produce_end(fd, 9, &a)->error_code, expected);
+    assert_int_equal(produce(0, -1, "x", 1, NULL), expected);
+    assert_int_equal(ends_of(0).end_offset, 3);
+    close(fd);
+    bytebuf_done(&b);
+    arena_done(&a);
+    nodes_stop();
+}
+
+static void who_waits_in_a_replica_that_moves_away_is_sent_to_the_new_leader(void **state)
+{
+    (void)state;
+    wait_in_one_that_is_removed(true, KERR_NOT_LEADER_OR_FOLLOWER);
+    wait_in_one_that_is_removed(false, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+}
+
 /* Under each policy the leader is told of what may be counted on, and acks=all is answered. */
 static void each_flush_policy_replicates(void **state)
 {
@@ -898,6 +935,7 @@ int main(void)
         cmocka_unit_test(what_another_leader_commits_at_the_offset_is_no_acknowledgement),
         cmocka_unit_test(too_few_in_sync_after_the_append_are_told),
         cmocka_unit_test(a_producer_waits_no_longer_than_it_says),
+        cmocka_unit_test(who_waits_in_a_replica_that_moves_away_is_sent_to_the_new_leader),
         cmocka_unit_test(each_flush_policy_replicates),
         cmocka_unit_test(upkeep_of_what_is_followed),
         cmocka_unit_test(a_follower_that_was_away_catches_up),
