@@ -12,14 +12,16 @@ man: $(noinst_PROGRAMS)
 	%D%/print-keys >$(srcdir)/%D%/man/klogd.properties.5
 	src/klog-man >$(srcdir)/%D%/man/klog.1
 .PHONY: man
-# The table of metrics in WATCHING.md is what klogd prints.
+# The tables of metrics in WATCHING.md are what klogd and klogfs print.
 noinst_PROGRAMS += %D%/print-metrics
 %C%_print_metrics_SOURCES = %D%/print_metrics.c
 %C%_print_metrics_LDADD = $(LIBS_KLOGD)
 watching: %D%/print-metrics
-	%D%/print-metrics >watching.tmp
-	sed -i -e '/^| `k/d' -e '/^| `process_/d' -e '/^|---|---|---|---|$$/r watching.tmp' $(srcdir)/%D%/WATCHING.md
-	rm -f watching.tmp
+	%D%/print-metrics klogd >watching.tmp
+	%D%/print-metrics klogfs >watching-fs.tmp
+	sed -i -e '/^<!-- metrics/,/^<!-- end/{/^| `/d;/^|---/r watching.tmp' -e '}' \
+	    -e '/^<!-- klogfs metrics/,/^<!-- end/{/^| `/d;/^|---/r watching-fs.tmp' -e '}' $(srcdir)/%D%/WATCHING.md
+	rm -f watching.tmp watching-fs.tmp
 .PHONY: watching
 
 # systemd

@@ -2,10 +2,11 @@
 # klogfs is main.c over libklogfs.a, which the tests link too. Without libfuse3 only the parts that need none are built.
 noinst_LIBRARIES += %D%/libklogfs.a
 %C%_libklogfs_a_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE_CFLAGS)
-LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_CLIENT) $(FUSE_LIBS)
+LIBS_KLOGFS = %D%/libklogfs.a $(LIBS_METRICS) $(LIBS_CLIENT) $(FUSE_LIBS)
 
 # pure: built and tested without libfuse3, too
 %C%_libklogfs_a_SOURCES = %D%/base/options.c %D%/base/options.h
+%C%_libklogfs_a_SOURCES += %D%/meter/under_way.c %D%/meter/under_way.h
 %C%_libklogfs_a_SOURCES += %D%/text/line_index.c %D%/text/line_index.h
 %C%_libklogfs_a_SOURCES += %D%/text/lines.c %D%/text/lines.h
 %C%_libklogfs_a_SOURCES += %D%/text/map.c %D%/text/map.h
@@ -16,6 +17,10 @@ if HAVE_FUSE
 %C%_libklogfs_a_SOURCES += %D%/base/fuse_api.h %D%/base/mount.h
 %C%_libklogfs_a_SOURCES += %D%/base/missed.c %D%/base/missed.h
 %C%_libklogfs_a_SOURCES += %D%/base/request.c %D%/base/request.h
+
+# meter: what is told to those who watch klogfs
+%C%_libklogfs_a_SOURCES += %D%/meter/meter.c %D%/meter/meter.h %D%/meter/meter_int.h
+%C%_libklogfs_a_SOURCES += %D%/meter/page.c %D%/meter/metrics.def
 
 # cluster: what brokers are asked of topics, groups and disks
 %C%_libklogfs_a_SOURCES += %D%/cluster/groups.c %D%/cluster/groups.h %D%/cluster/group_users.c

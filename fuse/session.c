@@ -25,6 +25,7 @@
 #include "fuse/file/merged.h"
 #include "fuse/group/reader.h"
 #include "fuse/kinds.h"
+#include "fuse/meter/meter.h"
 #include "fuse/ops.h"
 #include "fuse/partition/pfile.h"
 #include "fuse/partition/poke.h"
@@ -98,6 +99,7 @@ static void session_stop(struct mount *m)
     if (m->stopping)
         return;
     m->stopping = true;
+    meter_stop(m->meter);
     watch_stop(m->watch);
     poke_stop(m->poke);
     pfiles_wake(m);
@@ -159,7 +161,9 @@ static struct client *client_start(struct mount *m)
                                  .request_timeout_ms = MAX(m->opt->timeout_ms, 1000),
                                  .retry_backoff_ms = 100,
                                  .metadata_max_age_ms = 300000,
-                                 .frame_max = 104857600 };
+                                 .frame_max = 104857600,
+                                 .sent = m->meter == NULL ? NULL : meter_sent,
+                                 .sent_arg = m->meter };
     return client_new(m->loop, m->workers, &cfg);
 }
 
@@ -235,11 +239,16 @@ static int kernel_mount(struct mount *m, char *err, size_t err_size)
         return -EIO;
     }
     m->mounted = true;
+    int rc = m->meter == NULL ? 0 : meter_attach(m->meter, m->se);
+    if (rc != 0) {
+        snprintf(err, err_size, "http.listener: operations cannot be counted: %s; libfuse 3.14 or later is needed", strerror(-rc));
+        return rc;
+    }
     m->se_watch.fd = fuse_session_fd(m->se);
     m->se_watch.events = EPOLLIN;
     m->se_watch.cb = on_kernel;
     fcntl(m->se_watch.fd, F_SETFL, fcntl(m->se_watch.fd, F_GETFL) | O_NONBLOCK);
-    int rc = loop_fd_add(m->loop, &m->se_watch);
+    rc = loop_fd_add(m->loop, &m->se_watch);
     if (rc != 0)
         snprintf(err, err_size, "cannot watch the mount: %s", strerror(-rc));
     return rc;
@@ -254,6 +263,8 @@ static int session_begin(struct mount *m, char *err, size_t err_size)
         return -errno;
     }
     int rc = signals_watch(m);
+    if (rc == 0 && m->opt->http_listener[0] != '\0' && (m->meter = meter_new(m, err, err_size)) == NULL)
+        return -EADDRNOTAVAIL;
     if (rc == 0)
         rc = clients_start(m);
     if (rc != 0) {
@@ -270,6 +281,8 @@ static int session_begin(struct mount *m, char *err, size_t err_size)
     rc = kernel_mount(m, err, err_size);
     if (rc == 0 && !m->opt->ro)
         m->poke = poke_new(m->opt->mountpoint);
+    if (rc == 0 && m->meter != NULL)
+        meter_serve(m->meter);
     return rc;
 }
 
@@ -319,6 +332,7 @@ void session_end(struct mount *m)
     if (m->loop == NULL)
         return;
     m->stopping = true;
+    meter_close(m->meter);
     if (m->topics != NULL) {
         requests_end(m);
         handles_end(m);
@@ -340,6 +354,7 @@ void session_end(struct mount *m)
     }
     if (m->se != NULL)
         fuse_session_destroy(m->se);
+    meter_free(m->meter);
     free(m->se_buf.mem);
     if (m->workers != NULL)
         workers_free(m->workers);

@@ -20,8 +20,10 @@ for name in $(grep -ohE '\b(klog|kafka)_[a-z0-9_]+' "$src/packaging/grafana/klog
     grep -q "^| \`$name\` " "$src/docs/WATCHING.md" || complain "packaging/grafana or packaging/prometheus ask for $name, which klogd does not print"
 done
 if [ -x "$b/docs/print-metrics" ]; then
-    "$b/docs/print-metrics" | diff <(sed -n '/^<!-- metrics/,/^<!-- end/p' "$src/docs/WATCHING.md" | grep '^| `') - ||
+    "$b/docs/print-metrics" klogd | diff <(sed -n '/^<!-- metrics/,/^<!-- end/p' "$src/docs/WATCHING.md" | grep '^| `') - ||
         complain "docs/WATCHING.md does not have the metrics that klogd prints: make watching"
+    "$b/docs/print-metrics" klogfs | diff <(sed -n '/^<!-- klogfs metrics/,/^<!-- end/p' "$src/docs/WATCHING.md" | grep '^| `') - ||
+        complain "docs/WATCHING.md does not have the metrics that klogfs prints: make watching"
 fi
 # options PROGRAM PAGE
 options() {

@@ -19,10 +19,11 @@ lib/store: lib/base lib/record
 lib/view: lib/base lib/record
 lib/metrics: lib/base lib/view lib/loop
 lib/client: lib/base lib/wire lib/view lib/record lib/loop
-fuse: fuse/group fuse/page fuse/file fuse/tree fuse/partition fuse/cluster fuse/text fuse/base lib/record $asking
+fuse: fuse/meter fuse/group fuse/page fuse/file fuse/tree fuse/partition fuse/cluster fuse/text fuse/base lib/record $asking
 fuse/text: lib/base lib/view lib/record
 fuse/base: fuse/text $asking
 fuse/cluster: fuse/base $asking
+fuse/meter: fuse/base $asking
 fuse/partition: fuse/cluster fuse/text fuse/base $asking
 fuse/tree: fuse/partition fuse/cluster fuse/base $asking
 fuse/file: fuse/tree fuse/partition fuse/cluster fuse/text fuse/base $asking

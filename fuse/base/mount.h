@@ -30,6 +30,7 @@ struct writers;
 struct watch;
 struct poke;
 struct disk_figures;
+struct meter;
 struct node_table;
 struct file_ops;
 
@@ -60,6 +61,7 @@ struct mount {
     struct watch *watch;
     struct poke *poke; /* NULL on a read-only mount */
     struct disk_figures *disk;
+    struct meter *meter; /* NULL: nobody watches */
     int64_t started_wall_ms; /* the time of files that have none of their own */
     bool stopping;
     int64_t probe_end_ms; /* missed.c */

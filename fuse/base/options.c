@@ -18,6 +18,7 @@
 
 #include "lib/base/conf.h"
 #include "lib/base/mem.h"
+#include "lib/metrics/http.h"
 
 #define FIELD(name)  offsetof(struct options, name)
 #define DEFAULT_PORT "9092"
@@ -49,6 +50,8 @@ static const struct conf_key keys[] = {
     { "batch.size", CONF_INT, "1048576", 1024, 16777216, NULL, FIELD(batch_size_bytes),
       "async: bytes a batch", false },
     { "delete", CONF_BOOL, "false", 0, 0, NULL, FIELD(delete_topics), "rmdir of a topic deletes it", false },
+    { "http.listener", CONF_STRING, "", 0, 0, NULL, FIELD(http_listener),
+      "HOST:PORT where /metrics, /healthz and /readyz are served by HTTP; none: nowhere", false },
 };
 static const struct conf_table table = { keys, ARRAY_LEN(keys), "mount" };
 
@@ -148,6 +151,8 @@ static int options_work_out(struct options *o, char *err, size_t err_size)
         snprintf(err, err_size, "umask=%s is not an octal mode", o->umask_text);
         return -EINVAL;
     }
+    if (o->http_listener[0] != '\0' && !http_address_ok(o->http_listener, "http.listener", err, err_size))
+        return -EINVAL;
     int rc = options_set_owner(o, err, err_size);
     if (rc != 0)
         return rc;
@@ -295,9 +300,9 @@ void options_usage(void)
         "  -V, --version         print the version\n"
         "  -h, --help            print this help\n\n"
         "Options, with their defaults:\n"
-        "  sync               write() returns when the record is committed (default; the other is async)\n");
+        "  sync                 write() returns when the record is committed (default; the other is async)\n");
     for (size_t i = 0; i < table.n; i++)
-        printf("  %-11s %-8s %s\n", keys[i].name, keys[i].def, keys[i].doc);
+        printf("  %-13s %-8s %s\n", keys[i].name, keys[i].def, keys[i].doc);
     printf("\nExit status: 0 mounted (-f: ended clean), 1 not mounted; standard error says why.\n"
            "\nExample:\n  klogfs 127.0.0.1:9092 /mnt/klog -o allow_other\n  mkdir /mnt/klog/orders\n"
            "  echo hello >> /mnt/klog/orders/p0; tail -f /mnt/klog/orders/p0\n  umount /mnt/klog\n");

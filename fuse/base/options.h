@@ -19,6 +19,7 @@ struct options {
     /* -o */
     bool ro, allow_other, async, delete_topics;
     char *uid_text, *gid_text, *umask_text;
+    char *http_listener; /* HOST:PORT; "": none */
     int acks;        /* index into acks_choices */
     int compression; /* enum codec */
     double timeout_s, session_s;

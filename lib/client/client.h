@@ -19,6 +19,8 @@ struct client_config {
     int64_t retry_backoff_ms;    /* default 100, doubled up to 1000, with jitter */
     int64_t metadata_max_age_ms; /* default 300000 */
     int32_t frame_max;           /* largest response taken; default 104857600 */
+    void (*sent)(void *arg, int16_t api_key); /* a request of that API went out; NULL: nobody counts them */
+    void *sent_arg;
 };
 
 struct client;

@@ -208,6 +208,12 @@ static int link_version(const struct link *l, const struct client_call *call)
     return max >= min ? max : -1;
 }
 
+static void link_note_sent(const struct link *l, int16_t api_key)
+{
+    if (l->c->cfg.sent != NULL)
+        l->c->cfg.sent(l->c->cfg.sent_arg, api_key);
+}
+
 static void link_asked(struct link *l)
 {
     if (!l->parks && l->c->missing_since_ms == 0)
@@ -230,6 +236,7 @@ static void link_send(struct link *l, struct client_call_state *s)
     }
     wire_frame_close(&out);
     link_send_out(l, &out);
+    link_note_sent(l, m->api_key);
 
     s->version = (int16_t)version;
     s->response = wire_api_find(m->api_key)->response;
@@ -272,6 +279,7 @@ static void link_ask_versions(struct link *l, int16_t version)
     KCHECK(rc == 0);
     wire_frame_close(&out);
     link_send_out(l, &out);
+    link_note_sent(l, API_API_VERSIONS);
 }
 
 static void link_take_versions(struct link *l, const struct api_versions_response *r)

@@ -150,7 +150,7 @@ SYSTEM_TESTS += \
     %D%/391-administration-as-kafka-tells-it.t \
     %D%/392-topic-settings-of-kafka.t \
     %D%/393-settings-that-change-while-klogd-runs.t \
-    %D%/394-partitions-page-by-page.t %D%/395-metrics.t \
+    %D%/394-partitions-page-by-page.t %D%/395-metrics.t %D%/396-metrics-of-a-mount.t \
     %D%/381-identity-and-guests.t \
     %D%/382-registers-lost-or-old.t \
     %D%/383-cleaning-of-a-topic-made-anew.t \

@@ -22,7 +22,12 @@ UNIT_TESTS += %D%/text/test_text
 UNIT_TESTS += %D%/base/test_options
 %C%_base_test_options_SOURCES = %D%/base/test_options.c
 %C%_base_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
-%C%_base_test_options_LDADD = fuse/libklogfs.a $(LIBS_VIEW) $(CMOCKA_LIBS)
+%C%_base_test_options_LDADD = fuse/libklogfs.a $(LIBS_METRICS) $(CMOCKA_LIBS)
+
+UNIT_TESTS += %D%/meter/test_under_way
+%C%_meter_test_under_way_SOURCES = %D%/meter/test_under_way.c
+%C%_meter_test_under_way_CPPFLAGS = $(UNIT_CPPFLAGS)
+%C%_meter_test_under_way_LDADD = fuse/libklogfs.a $(LIBS_BASE) $(CMOCKA_LIBS)
 
 if HAVE_FUSE
 UNIT_TESTS += %D%/base/test_missed

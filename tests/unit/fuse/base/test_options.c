@@ -33,6 +33,7 @@ static void brokers_and_mount_point_are_enough(void **state)
     assert_int_equal(o.session_timeout_ms, 45000);
     assert_int_equal(o.required_acks, -1);
     assert_int_equal(o.umask, 022);
+    assert_string_equal(o.http_listener, "");
     options_done(&o);
     assert_int_equal(PARSE("klogfs", "h:1", "/tmp/no/such/place"), OPTIONS_BAD);
     assert_non_null(strstr(err, "No such file"));
@@ -46,7 +47,7 @@ static void every_option_is_understood(void **state)
     (void)state;
     assert_int_equal(
         PARSE("klogfs", "-f", "h:1", "/", "-o", "ro,allow_other,uid=7,gid=8,umask=077,async", "-o",
-              "acks=1,compression=lz4,timeout=2.5,session=6,linger=20,batch.size=4096,delete,nosuid,rw,x-a=b"),
+              "acks=1,compression=lz4,timeout=2.5,session=6,linger=20,batch.size=4096,delete,http.listener=[::1]:9645,nosuid,rw,x-a=b"),
         OPTIONS_OK);
     assert_true(o.foreground && o.ro && o.allow_other && o.async && o.delete_topics);
     assert_int_equal(o.uid, 7);
@@ -58,6 +59,7 @@ static void every_option_is_understood(void **state)
     assert_int_equal(o.session_timeout_ms, 6000);
     assert_int_equal(o.linger_ms, 20);
     assert_int_equal(o.batch_size_bytes, 4096);
+    assert_string_equal(o.http_listener, "[::1]:9645");
     assert_string_equal(bytebuf_cstr(&o.kernel_options), ",nosuid");
     options_done(&o);
     assert_int_equal(PARSE("klogfs", "h:1", "/", "-o", "async,sync"), OPTIONS_OK);
@@ -103,6 +105,9 @@ static void an_unknown_option_is_refused_with_the_nearest_name(void **state)
     options_done(&o);
     assert_int_equal(PARSE("klogfs", "h:1", "/", "-o", "timeout"), OPTIONS_BAD);
     assert_non_null(strstr(err, "needs a value"));
+    options_done(&o);
+    assert_int_equal(PARSE("klogfs", "h:1", "/", "-o", "http.listener=9645"), OPTIONS_BAD);
+    assert_string_equal(err, "http.listener: \"9645\" is not HOST:PORT, as 127.0.0.1:9644");
     options_done(&o);
     assert_int_equal(PARSE("klogfs", "-q", "h:1", "/"), OPTIONS_BAD);
     options_done(&o);
