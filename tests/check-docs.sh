@@ -16,8 +16,8 @@ if [ -x "$b/docs/print-keys" ]; then
 fi
 # What board and alerts ask for is there; a histogram has its buckets.
 jq -e . "$src/packaging/grafana/klog.json" >/dev/null 2>&1 || ! command -v jq >/dev/null || complain "packaging/grafana/klog.json is not JSON"
-for name in $(grep -ohE '\b(klog|kafka)_[a-z0-9_]+' "$src/packaging/grafana/klog.json" "$src/packaging/prometheus/klog.rules.yml" | sed 's/_bucket$//' | sort -u); do
-    grep -q "^| \`$name\` " "$src/docs/WATCHING.md" || complain "packaging/grafana or packaging/prometheus ask for $name, which klogd does not print"
+for name in $(grep -ohE '\b(klog|klogfs|kafka)_[a-z0-9_]+' "$src/packaging/grafana/klog.json" "$src/packaging/prometheus/klog.rules.yml" | sed -E 's/_(bucket|count)$//' | sort -u); do
+    grep -q "^| \`$name\` " "$src/docs/WATCHING.md" || complain "packaging/grafana or packaging/prometheus ask for $name, which nobody prints"
 done
 if [ -x "$b/docs/print-metrics" ]; then
     "$b/docs/print-metrics" klogd | diff <(sed -n '/^<!-- metrics/,/^<!-- end/p' "$src/docs/WATCHING.md" | grep '^| `') - ||

@@ -101,14 +101,14 @@ kill -STOP "$KLOGD_PID"
 cleanup_fn 'kill -CONT "$KLOGD_PID" 2>/dev/null'
 (echo lost >>"$M/t1/p0") 2>/dev/null 19>&- &
 appends=$!
-ls "$M/t2" >/dev/null 2>&1 19>&- &
-lists=$!
+stat "$M/a-topic-that-nobody-knows" >/dev/null 2>&1 19>&- &
+asks=$!
 says() { [ "$(curl -s $U/readyz)" = "$1" ]; }
 wait_for 30 "not ready" says "no broker answers"
 eq "alive all the same" "ok 503 1" "$(curl -s $U/healthz) $(curl -s -o /dev/null -w '%{http_code}' $U/readyz) $(value klogfs_brokers_missed)"
 kill -CONT "$KLOGD_PID"
 wait_for 30 "ready" says ok
-wait $appends $lists
+wait $appends $asks
 
 if command -v promtool >/dev/null; then
     curl -s $U/metrics | promtool check metrics || fail "promtool"
