@@ -87,7 +87,11 @@ wait_for() {
     [ -z "$traced" ] || set -x
 }
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
-gone() { [ ! -d "/proc/$1" ] || [ "$(sed 's/.*) //' "/proc/$1/stat" | cut -c1)" = Z ]; }
+gone() {
+    local stat
+    [ -d "/proc/$1" ] && read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
+    [[ ${stat##*) } = Z* ]]
+}
 wait_gone() { wait_for "${2:-10}" "process $1 ends" gone "$1"; }
 # wait_lines FILE N: until the file has that many lines
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
