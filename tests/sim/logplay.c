@@ -633,10 +633,19 @@ static bool is_next(const struct logplay *p, int64_t offset)
     return offset == p->start_asked;
 }
 
-/* May a log that takes batches with offsets missing end there, where none ends? */
-static bool ends_between(const struct logplay *p, int64_t offset)
+/* Is nothing known of those offsets but that none of them is to come any more? */
+static bool none_between(const struct logplay *p, int64_t from, int64_t to)
 {
-    return offset <= p->cut_to || offset == p->begun || offset == p->promised || offset == p->anew || is_next(p, offset);
+    bool any = to > p->promised;
+    for (int i = 0; i < p->n + p->n_maybe; i++)
+        any |= p->v[i].base >= from && p->v[i].base < to;
+    return !any;
+}
+
+/* May a log that takes batches with offsets missing end there, where none ends? end: of the last. */
+static bool ends_between(const struct logplay *p, int64_t end, int64_t offset)
+{
+    return offset <= p->cut_to || offset == p->begun || offset == p->anew || none_between(p, end, offset) || is_next(p, offset);
 }
 
 /* Of a log that was never flushed the mark may be gone, too: it cannot be told from one that has lost what it had (S10), and where offsets
@@ -669,7 +678,7 @@ static void check_opened(struct logplay *p, const struct plog_recovery *rec)
     if (p->is_over)
         return;
     sim_note(p->sim, "log opened", e.start_offset, e.end_offset, e.flushed_offset);
-    bool begun = p->copies && e.end_offset >= end && ends_between(p, e.end_offset);
+    bool begun = p->copies && e.end_offset >= end && ends_between(p, end, e.end_offset);
     if (end >= 0 && end != e.end_offset && !begun)
         sim_fail(p->sim, "S1", "the log is said to end at %lld, and its files at %lld", (long long)e.end_offset, (long long)end);
     if (e.end_offset < must)
