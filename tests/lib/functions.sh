@@ -159,7 +159,8 @@ requires_fuse() {
 }
 mount_up() { gone "$KLOGFS_PID" || mounted; }
 # mount_start [klogfs options, as -o ...]
-mount_answers() { mount_up && stat -f "$M" >/dev/null; } # not the dead one that it replaces
+# Not the dead one that it replaces: that answers nothing, and once the directory answers what is mounted is the new one.
+mount_answers() { gone "$KLOGFS_PID" || { stat -f "$M" >/dev/null && mounted; }; }
 mount_start() {
     requires_fuse
     mkdir -p "$M" 2>/dev/null # a dead mount is there already
