@@ -157,7 +157,6 @@ requires_fuse() {
     (exec 3<>/dev/fuse) 2>/dev/null || skip "/dev/fuse cannot be opened"
     [ -x "$BUILDDIR/fuse/klogfs" ] || skip "klogfs is not built"
 }
-mount_up() { gone "$KLOGFS_PID" || mounted; }
 # mount_start [klogfs options, as -o ...]
 # Not the dead one that it replaces: that answers nothing, and once the directory answers what is mounted is the new one.
 mount_answers() { gone "$KLOGFS_PID" || { stat -f "$M" >/dev/null && mounted; }; }
