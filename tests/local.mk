@@ -43,7 +43,7 @@ TESTS += $(STATIC_TESTS)
 EXTRA_DIST += $(STATIC_TESTS)
 
 TEST_LIBRARY = tests/lib/run tests/lib/world tests/lib/functions.sh tests/lib/cluster.sh tests/lib/lsan.supp \
-    tests/lib/kwire.py tests/lib/zk.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/scrape.py tests/lib/mkprod.py tests/lib/topic.py tests/lib/views.py tests/lib/replicas.py tests/lib/nearest.py tests/lib/relay.py tests/lib/delete_records.py
+    tests/lib/kwire.py tests/lib/zk.py tests/lib/kmsg.py tests/lib/kgroup.py tests/lib/group.py tests/lib/group_member.py tests/lib/group_member.cjs tests/lib/raw.py tests/lib/scrape.py tests/lib/browser.py tests/lib/mkprod.py tests/lib/topic.py tests/lib/views.py tests/lib/replicas.py tests/lib/nearest.py tests/lib/relay.py tests/lib/delete_records.py
 SYSTEM_TESTS =
 COMPAT_TESTS =
 MATRIX_TESTS =
@@ -75,6 +75,11 @@ check-crash: $(PROGRAMS_UNDER_TEST)
 EXTRA_DIST += tests/mutants/run.py tests/mutants/list
 check-mutants:
 	CC='$(CC)' python3 $(srcdir)/tests/mutants/run.py $(srcdir) $(abs_top_builddir)/mutants
+# klogd's page in a headless Chromium; skipped where there is none. PICTURES=DIRECTORY keeps what it looked like.
+PAGE_TESTS = tests/page/001-status-page.t
+EXTRA_DIST += $(PAGE_TESTS)
+check-page: $(PROGRAMS_UNDER_TEST)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(PAGE_TESTS)'
 # What is long: minutes instead of seconds.
 LONG_TESTS = \
     tests/crash/501-kill-loop.t \
@@ -94,7 +99,7 @@ endif
 check-long: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	GROUP_SECONDS=300; KILLS=300; LONG=60; REQUESTS=200000; SEEDS=1000; ROUNDS=50; DELETIONS=4000; FUZZ_ROUNDS=10000; SEGMENTS=3000; \
 	export GROUP_SECONDS KILLS LONG REQUESTS SEEDS ROUNDS DELETIONS FUZZ_ROUNDS SEGMENTS; \
-	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS)'
+	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(LONG_TESTS) $(PAGE_TESTS)'
 # The ones that put load on the daemon's threads, for the thread sanitizer.
 THREAD_TESTS = tests/system/001-start-and-stop.t tests/system/101-lines-stay-whole.t \
     tests/system/130-many-writers-many-mounts.t tests/system/308-absurd-counts.t tests/system/309-replies-in-order.t \
@@ -104,7 +109,7 @@ check-threads: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 check-all: $(PROGRAMS_UNDER_TEST) $(check_PROGRAMS)
 	tests=; for t in $(SYSTEM_TESTS); do tests="$$t $$tests"; done; \
 	    $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(CRASH_TESTS) $(COMPAT_TESTS) $(TESTS) $$tests"
-.PHONY: check-system check-sanitized check-compat check-crash check-long check-mutants check-threads check-all
+.PHONY: check-system check-sanitized check-compat check-crash check-long check-mutants check-page check-threads check-all
 
 # The scripts, by shellcheck, which ./check does not install.
 CHECKED_BY_SHELLCHECK = quickstart run check autogen.sh .ci/fresh .ci/run .ci/setup.sh .ci/bare.sh packaging/deb packaging/check-deb \
