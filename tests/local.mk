@@ -8,7 +8,8 @@ TEST_EXTENSIONS = .t .sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-cmocka
 SH_LOG_COMPILER = bash
 T_LOG_COMPILER = bash $(top_srcdir)/tests/lib/run
-AM_TESTS_ENVIRONMENT = BUILDDIR='$(abs_top_builddir)'; export BUILDDIR;
+AM_TESTS_ENVIRONMENT = BUILDDIR='$(abs_top_builddir)'; export BUILDDIR; \
+    LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/lib/lsan.supp:print_suppressions=0'; export LSAN_OPTIONS;
 
 EXTRA_DIST += tests/run-cmocka tests/unit/unit.h tests/unit/world.h
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(top_srcdir)/tests/unit
