@@ -153,10 +153,20 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 }
 
 /* ---- its turn on the loop ---- */
+static unsigned connections(struct http_server *s)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info == NULL ? 0 : info->num_connections;
+}
+
 static void run(struct http_server *s)
 {
     MHD_UNSIGNED_LONG_LONG in_ms;
+    unsigned before = connections(s);
     MHD_run(s->mhd);
+    /* With all connections taken it listens no more, and begins again only in the first run after one has gone. */
+    if (connections(s) < before || before == CONNECTIONS_MAX)
+        MHD_run(s->mhd);
     if (MHD_get_timeout(s->mhd, &in_ms) == MHD_YES)
         timer_set_in(s->loop, &s->again, (int64_t)MIN(in_ms, (MHD_UNSIGNED_LONG_LONG)IDLE_S * 1000));
     else
