@@ -29,7 +29,7 @@ X
 records 1 40000
 last=$(printf %0200d 40000)
 segments() { ls "$D"/t1-0/*.log | wc -l; }
-between "segments before cleaning" 7 12 "$(segments)"
+between "segments before cleaning" 7 20 "$(segments)"
 "$PY" reader.py $P plain "$last" & R1=$!
 "$PY" reader.py $M/t1/follow/p0 followed "$last" & R2=$!
 "$PY" reader.py $M/t1/as/g/p0 group "$last" & R3=$!
